@@ -2,7 +2,6 @@
 
 import select
 import struct
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
@@ -26,8 +25,6 @@ from psycopg_pool import PoolTimeout
 
 from memory_platform.postgres.pipelines import BatchingPipeline, PreparedCursor
 
-#: Held by the request of this process that uses a second connection (ADR-0264).
-_second_connection = threading.Lock()
 #: The pool looks for an idle connection only within some time.
 IDLE_WAIT_SECONDS = 0.001
 
@@ -208,7 +205,10 @@ def _is_closed_by_server(connection: Any) -> bool:
 
 
 def _idle_connection(pool: Any) -> Any:
-    """Return a connection that no request uses, or None: the pool then opens one for a later request, if it may."""
+    """Return a connection if only one is in use. If there is no other, the pool opens one for a later request."""
+    counts = pool.get_stats()
+    if counts["pool_size"] - counts["pool_available"] > 1:
+        return None
     with suppress(PoolTimeout):
         connection = pool.getconn(timeout=IDLE_WAIT_SECONDS)
         if not _is_closed_by_server(connection):
@@ -297,27 +297,22 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     @contextmanager
     def second_connection(self) -> Iterator[Any]:
-        """Yield another connection of the pool in a pipeline, or None.
+        """Yield another connection of the pool in a pipeline, or None while other requests of this process use any.
 
-        Only one request of a process gets one, and only one that is idle: the others need the processors as well.
+        Those need the processors, and with each connection in use the database has more to keep in its caches.
         """
         self.ensure_connection()  # as the same role
         pool: Any = None if self.in_atomic_block else self.pool
-        if pool is None or not _second_connection.acquire(blocking=False):
+        connection = None if pool is None else _idle_connection(pool)
+        if connection is None:
             yield None
             return
         try:
-            if (connection := _idle_connection(pool)) is None:
-                yield None
-                return
-            try:
-                connection._pipeline = BatchingPipeline(connection)
-                with self.wrap_database_errors, connection.pipeline():
-                    yield connection
-            finally:
-                pool.putconn(connection)
+            connection._pipeline = BatchingPipeline(connection)
+            with self.wrap_database_errors, connection.pipeline():
+                yield connection
         finally:
-            _second_connection.release()
+            pool.putconn(connection)
 
     @contextmanager
     def using(self, other: Any) -> Iterator[None]:

@@ -52,7 +52,7 @@ def test_second_connection_reads_the_rows_of_the_tenant_while_the_first_is_busy(
         idle_connection.putconn(given_back)
 
 
-def test_only_one_request_of_a_process_gets_a_second_connection(idle_connection: Any) -> None:
+def test_while_other_requests_use_connections_there_is_no_second_one(idle_connection: Any) -> None:
     tenant = make_tenant()
     make_memory(tenant, "tea")
     with second_tenant_scope(tenant.pk) as first, second_tenant_scope(tenant.pk) as other:

@@ -31,8 +31,9 @@ THREAD_WAIT_SECONDS = 30.0
 SEND_SECONDS = 30.0
 RECEIVED_BYTES = 16 * 1024
 CLOSING_SECONDS = 2.0
-#: After a body of this size, unused memory is returned to the system.
+#: After a body of this size, and otherwise after so many seconds, unused memory is returned to the system.
 LARGE_BODY_BYTES = 64 * 1024
+RETURN_SECONDS = 10.0
 
 _HEAD_END = b"\r\n\r\n"
 #: The client waits for "100 Continue", which is sent with a thread, or does not tell the size of the body.
@@ -122,6 +123,8 @@ class HeadBufferingWorker(ThreadWorker):  # type: ignore[misc]
         self._waiting: deque[tuple[TConn, _Arriving]] = deque()
         #: Connections whose answer is sent, and until when their clients may close them.
         self._closing: dict[TConn, float] = {}
+        #: When a request last returned unused memory to the system.
+        self._returned_at = time.monotonic()
 
     def enqueue_req(self, conn: TConn) -> None:
         """Wait for the head of the next request; a part of it may have arrived with the previous request."""
@@ -196,14 +199,16 @@ class HeadBufferingWorker(ThreadWorker):  # type: ignore[misc]
             self._closed(conn)
 
     def handle_request(self, req: Any, conn: TConn) -> Any:
-        """Handle a request; after a large one, return its memory to the system."""
+        """Handle a request; after a large one, and now and then, return free memory to the system (ADR-0253)."""
         conn.sock.settimeout(SEND_SECONDS)
         try:
             return super().handle_request(req, conn)
         finally:
-            if _is_large(req.headers):
+            if is_large := _is_large(req.headers):
                 # Its request, view, response and serializers refer to each other (ADR-0210).
                 gc.collect()
+            if is_large or time.monotonic() - self._returned_at >= RETURN_SECONDS:
+                self._returned_at = time.monotonic()
                 trim_memory()
 
     def finish_request(self, conn: TConn, request: Any) -> None:

@@ -1,16 +1,21 @@
-"""A web process frees what a large request leaves behind."""
+"""A web process frees what a large request leaves behind, and now and then what other requests leave."""
 
 import gc
 import socket
+import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 import pytest
 from gunicorn.config import Config
 from gunicorn.glogging import Logger
 from gunicorn.workers.gthread import TConn
 
-from memory_platform.http_worker import LARGE_BODY_BYTES, HeadBufferingWorker
+from memory_platform import http_worker
+from memory_platform.http_worker import LARGE_BODY_BYTES, RETURN_SECONDS, HeadBufferingWorker
+
+Application = Callable[[object, Callable[..., object]], Iterable[bytes]]
 
 
 class Answer:
@@ -18,6 +23,29 @@ class Answer:
 
     def __init__(self) -> None:
         self.view = self
+
+
+def no_content(_environ: object, start_response: Callable[..., object]) -> Iterable[bytes]:
+    start_response("204 No Content", [])
+    return []
+
+
+@contextmanager
+def new_worker(application: Application) -> Iterator[HeadBufferingWorker]:
+    config = Config()
+    worker = HeadBufferingWorker(0, 0, [], None, 30, config, Logger(config))
+    worker.wsgi, worker.keepalived_conns = application, []
+    yield worker
+    worker.tmp.close()
+
+
+def handle(worker: HeadBufferingWorker, body_bytes: int) -> None:
+    client, server = socket.socketpair()
+    with client, server:
+        client.sendall(f"POST / HTTP/1.1\r\nContent-Length: {body_bytes}\r\n\r\n".encode())
+        connection = TConn(worker.cfg, server, ("127.0.0.1", 1), ("127.0.0.1", 2))
+        connection.init()
+        worker.handle_request(next(connection.parser), connection)
 
 
 @pytest.fixture
@@ -32,19 +60,22 @@ def no_collection() -> Iterator[None]:
 def test_objects_of_a_large_request_that_refer_to_each_other_are_freed(body_bytes: int, is_freed: bool) -> None:
     left: list[weakref.ref[Answer]] = []
 
-    def application(_environ: object, start_response: Callable[..., object]) -> Iterable[bytes]:
+    def application(environ: object, start_response: Callable[..., object]) -> Iterable[bytes]:
         left.append(weakref.ref(Answer()))
-        start_response("204 No Content", [])
-        return []
+        return no_content(environ, start_response)
 
-    config = Config()
-    worker = HeadBufferingWorker(0, 0, [], None, 30, config, Logger(config))
-    worker.wsgi, worker.keepalived_conns = application, []
-    client, server = socket.socketpair()
-    with client, server:
-        client.sendall(f"POST / HTTP/1.1\r\nContent-Length: {body_bytes}\r\n\r\n".encode())
-        connection = TConn(config, server, ("127.0.0.1", 1), ("127.0.0.1", 2))
-        connection.init()
-        worker.handle_request(next(connection.parser), connection)
-    worker.tmp.close()
+    with new_worker(application) as worker:
+        handle(worker, body_bytes)
     assert (left[0]() is None) == is_freed
+
+
+def test_small_requests_return_free_memory_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    returned: list[float] = []
+    monkeypatch.setattr(http_worker, "trim_memory", lambda: returned.append(time.monotonic()))
+    with new_worker(no_content) as worker:
+        handle(worker, 0)
+        assert not returned
+        worker._returned_at -= RETURN_SECONDS
+        handle(worker, 0)
+        handle(worker, 0)
+    assert len(returned) == 1

@@ -71,9 +71,12 @@ def memory_line(values: Mapping[str, Any], file_type: str) -> str:
 def csv_rows(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the number of the first line of each row, and its values; empty cells are absent.
 
+    Columns are separated by commas, or by semicolons, which spreadsheets write where a comma is the decimal mark.
     Raises `ImportFileError`: `malformed_csv`, `unknown_field` or `required` for the header.
     """
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    first = text.partition("\n")[0]
+    delimiter = ";" if ";" in first and "," not in first else ","
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
     try:
         header = next(reader, [])
         if unknown := [name for name in header if name not in IMPORT_EXPORT_FIELDS]:

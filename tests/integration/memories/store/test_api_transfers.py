@@ -146,7 +146,7 @@ def test_keys_export_and_import_within_their_reach(
 
 
 def test_cells_as_a_spreadsheet_writes_them(admin: APIClient, tenant: Tenant) -> None:
-    report = imported(admin, "content,pinned\r\none,TRUE\r\ntwo,FALSE\r\n", "csv").json()
+    report = imported(admin, "content;pinned\r\none;TRUE\r\ntwo;FALSE\r\n", "csv").json()
     assert (report["created"], report["invalid"]) == (2, 0)
     assert {row.content: row.pinned for row in all_stored_memories(tenant)} == {"one": True, "two": False}
 
@@ -158,6 +158,6 @@ def test_too_long_cell_is_a_fault_of_its_line(admin: APIClient) -> None:
 
 
 def test_unknown_columns_are_counted(admin: APIClient) -> None:
-    for header, count in [("content;kind", "1 column is"), ("content,a,b", "2 columns are")]:
+    for header, count in [("content,kinds", "1 column is"), ("content,a,b", "2 columns are")]:
         problem = assert_problem(imported(admin, f"{header}\nx\n", "csv"), 400, "unknown_field", "file")
         assert problem["errors"][0]["detail"].startswith(f"{count} unknown; ")

@@ -1,11 +1,13 @@
-"""Time every page of the console: `python -m benchmarks.bench_pages [--memories 100000] [--limit-ms 150]`.
+"""Time every page of the console: `python -m benchmarks.bench_pages [--results] [--limit-ms 150]`.
 
 One tenant with so many memories, a fifth as many receipts and votes, as many audit rows, sessions, partitions, findings
 and reviews in proportion, and another tenant; SQL copies them from the demo's rows and moves each vector a little.
 For every page that the tests know it prints the median and 95th percentile of the server's milliseconds, the number of
 queries and the bytes of HTML, compressed. With `--limit-ms` a median beyond it ends the run with 1.
 
-Where a page loads its result with a second request, the next line measures that request.
+Where a page loads its result with a second request, the next line measures that request. `--results` measures only
+these and the fragments that pages load into themselves. The effects on saved questions are not among them: they run as
+many contexts as their own time limit allows.
 
 Milliseconds are processor time of the client and of its database process together, without parallel workers, so that
 other work on the machine counts little. `--wall` measures wall-clock time instead. `--only NAME` measures pages whose
@@ -28,6 +30,8 @@ from benchmarks.database import analyse, new_benchmark_tenant, throwaway_databas
 from benchmarks.timing import Stopwatch, argument_parser, p95
 
 WARM_UP = 2
+#: A percentile needs two.
+MIN_ROUNDS = 2
 _OPERATOR = "ada"
 #: The mark of a page that loads its result with a second request.
 COMING = b'class="card result-loader'
@@ -91,6 +95,7 @@ def explain(client: Any, place: Any) -> None:
 
 def main() -> None:
     defaults = {"memories": 100_000, "rounds": 15, "limit_ms": 0.0, "only": "", "wall": False, "explain": False}
+    defaults["results"] = False
     parser = argument_parser(__doc__, **defaults)
     parser.add_argument("--keep", type=Path)
     options = parser.parse_args()
@@ -123,7 +128,7 @@ def page_measurements(options: argparse.Namespace) -> Iterator[PageMeasurement]:
 
     from memories.models import Tenant
     from memories.tenancy.scopes import admin_write_scope
-    from tests.console_pages import console_pages
+    from tests.console_pages import FRAGMENTS, console_pages
     from tests.demo_fixture import TENANT, console_page_ids
 
     # Serve assets from their sources: nothing has to be collected before.
@@ -138,14 +143,21 @@ def page_measurements(options: argparse.Namespace) -> Iterator[PageMeasurement]:
     watch = Stopwatch(is_wall=options.wall)
     with connection.cursor() as cursor:  # parallel workers would not be timed
         cursor.execute("SET max_parallel_workers_per_gather = 0")
-    for place in console_pages(console_page_ids(tenant, _OPERATOR)):
+    ids = console_page_ids(tenant, _OPERATOR)
+    for place in console_pages(ids):
         if not place.name.startswith(options.only) or place.name == "design":
             continue
-        yield (measured := measure_page(client, place, watch, options.rounds))
+        measured = measure_page(client, place, watch, MIN_ROUNDS if options.results else options.rounds)
+        if not options.results:
+            yield measured
         if measured.loads_result_later:
-            yield measure_page(client, place, watch, options.rounds, is_result=True)
+            result = measure_page(client, place, watch, options.rounds, is_result=True)
+            yield result._replace(name=f"result of {measured.name}"[:43]) if options.results else result
         if options.explain:
             explain(client, place)
+    for place in console_pages(ids, FRAGMENTS):
+        if place.name.startswith(options.only):
+            yield measure_page(client, place, watch, options.rounds, is_result=True)._replace(name=place.name)
 
 
 def fill_tenant(memories: int) -> Any:

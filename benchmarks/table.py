@@ -280,7 +280,7 @@ def pages(options: argparse.Namespace) -> list[Row]:
     """Return the slowest page of the console or request for its result, in a tenant beside the loaded one."""
     from memory_platform.postgres.roles import CONSOLE, logged_in_as
 
-    given = {"memories": options.rows, "rounds": 5, "only": "", "wall": False, "explain": False}
+    given = {"memories": options.rows, "rounds": 5, "only": "", "wall": False, "explain": False, "results": False}
     with logged_in_as(CONSOLE):
         measured = list(page_measurements(argparse.Namespace(**given)))
     times = {page.name.strip(): median(page.milliseconds) for page in measured}

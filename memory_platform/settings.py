@@ -242,6 +242,7 @@ TEMPLATES = [
                 "pressure": "compaction.sessions.templatetags.pressure",
                 "saved_views": "memories.tenancy.templatetags.saved_views",
                 "settings": "context.profiles.templatetags.settings",
+                "slopes": "context.workbench.templatetags",
                 "tables": "memory_platform.web.tables",
             },
         },

@@ -95,6 +95,18 @@ PAGES: dict[str, tuple[str, ...]] = {
     "erase": ("", "partition=agent%3Dsupport", "memory={memory_id}"),
     "erasure": ("",),
 }
+#: Fragments that pages load into themselves, and the query strings that the benchmark loads them with.
+FRAGMENTS: dict[str, tuple[str, ...]] = {
+    "context-suggest": ("focus_memory=sensor", "partition=agent"),
+    "inclusion-budget": (f"{_ASKED}&max_tokens=300&item={{memory_id}}",),
+    "palette": ("q=sensor",),
+    "memory-findings": ("",),
+    "hygiene-progress": ("",),
+    "partition-children": ("partition=agent%3Dsupport",),
+    "roll-ups": ("partition=agent%3Dsupport",),
+    "health-summary": ("",),
+    "job-notifications": ("",),
+}
 #: Addresses whose GET answers a piece of a page, a file, or leads on to another page.
 NO_PAGES = {
     *(
@@ -165,10 +177,10 @@ def address_of(pattern: URLPattern, ids: Mapping[str, Any]) -> str:
     return reverse(pattern.name, kwargs=wanted)
 
 
-def console_pages(ids: Mapping[str, Any]) -> Iterator[ConsolePage]:
-    """Every page with what it is looked at with."""
+def console_pages(ids: Mapping[str, Any], queries: Mapping[str, tuple[str, ...]] = PAGES) -> Iterator[ConsolePage]:
+    """Every page of `queries` with what it is looked at with."""
     for pattern in operator_patterns():
         name = str(pattern.name)
-        for query in PAGES.get(name, ()):
+        for query in queries.get(name, ()):
             address = address_of(pattern, ids)
             yield ConsolePage(name, f"{address}?{query.format(**ids)}" if query else address)

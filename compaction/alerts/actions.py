@@ -151,7 +151,7 @@ def _save(destination: AlertDestination) -> None:
 
 
 def _duplicate() -> Conflict:
-    return Conflict("duplicate", "This destination exists already.", "address")
+    return Conflict("duplicate", "This destination already exists.", "address")
 
 
 def _audit(verb: str, destination: AlertDestination, by: Actor, now: datetime) -> None:

@@ -23,7 +23,7 @@ ATTEMPTS_MAX = len(BACK_OFF) + 1
 #: Longer than an attempt takes; after it another worker may try again.
 _CLAIM = timedelta(seconds=60)
 _SWEPT_MAX = 100
-_INTERRUPTED = "The worker ended during the attempt."
+_INTERRUPTED = "The worker stopped during the attempt."
 
 _State = AlertDelivery.State
 

@@ -47,13 +47,15 @@ class AlertRuleOutput(serializers.Serializer[Any]):
     """One rule of the tenant."""
 
     kind = serializers.CharField()
-    description = serializers.CharField(source="rule_kind.description", help_text="What it measures every minute.")
+    description = serializers.CharField(
+        source="rule_kind.description", help_text="What the rule measures every minute."
+    )
     unit = serializers.CharField(source="rule_kind.unit", help_text=_UNIT)
     enabled = serializers.BooleanField(source="is_enabled")
     threshold = serializers.IntegerField()
     threshold_max = serializers.IntegerField(source="rule_kind.threshold_max")
     changed_by = serializers.CharField()
-    changed_at = serializers.DateTimeField(allow_null=True, help_text="null while it is as in a new tenant.")
+    changed_at = serializers.DateTimeField(allow_null=True, help_text="null if the rule still has its initial values.")
 
 
 class AlertRulesOutput(serializers.Serializer[Any]):
@@ -65,7 +67,9 @@ class AlertRulesOutput(serializers.Serializer[Any]):
 class AlertListInput(PageInput):
     """The query parameters of the list of alerts."""
 
-    open = StrictBooleanField(takes_text=True, required=False, help_text="Only alerts that are open, or only others.")
+    open = StrictBooleanField(
+        takes_text=True, required=False, help_text="true: only open alerts; false: only closed ones."
+    )
 
 
 class AlertOutput(serializers.Serializer[Any]):
@@ -106,7 +110,9 @@ class AlertDestinationOutput(serializers.Serializer[Any]):
 
     id = serializers.UUIDField()
     kind = serializers.CharField(help_text="`email` or `webhook`.")
-    address = serializers.CharField(source="label", help_text="Of a webhook only the host; the path may be secret.")
+    address = serializers.CharField(
+        source="label", help_text="For a webhook, only the host, because the path may be secret."
+    )
     sends_closing = serializers.BooleanField()
     created_by = serializers.CharField()
     created_at = serializers.DateTimeField()
@@ -117,7 +123,7 @@ class NewAlertDestinationOutput(AlertDestinationOutput):
     """A new destination, with the secret of a webhook."""
 
     secret = serializers.CharField(
-        allow_null=True, help_text="Signs the messages to a webhook. In this answer and nowhere else."
+        allow_null=True, help_text="Signs the messages to a webhook. Returned only in this response."
     )
 
 
@@ -142,7 +148,7 @@ class AlertDeliveryOutput(serializers.Serializer[Any]):
 
     id = serializers.UUIDField()
     destination_id = serializers.UUIDField()
-    alert_id = serializers.UUIDField(allow_null=True, help_text="null for a test.")
+    alert_id = serializers.UUIDField(allow_null=True, help_text="null for a test message.")
     event = serializers.CharField(help_text="`opened`, `closed` or `test`.")
     state = serializers.CharField(help_text="`waiting`, `done` or `failed`.")
     attempts = AlertAttemptOutput(many=True, source="log")

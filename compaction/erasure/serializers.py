@@ -24,9 +24,9 @@ class ErasureInput(StrictSerializer):
     """What to erase: exactly one of a memory, a partition and the tenant."""
 
     memory_id = StrictUuidField(required=False)
-    partition = path_field(help_text="With everything below it.")
+    partition = path_field(help_text="Includes the partitions below it.")
     tenant = StrictTextField(
-        max_length=100, required=False, help_text="The name of the key's tenant, to confirm that all of it goes."
+        max_length=100, required=False, help_text="The name of the key's tenant, which confirms the erasure."
     )
     dry_run = StrictBooleanField(required=False, default=False, help_text="Only count the rows to erase.")
 
@@ -47,12 +47,13 @@ class ErasureOutput(serializers.Serializer[Any]):
     """An erasure or a dry run, and the receipt once it is done."""
 
     id = serializers.UUIDField()
-    scope = serializers.ChoiceField(choices=Erasure.Scope.values, help_text="`age`: by a retention policy.")
+    scope = serializers.ChoiceField(choices=Erasure.Scope.values, help_text="`age`: erased by a retention policy.")
     dry_run = serializers.BooleanField(source="is_dry_run")
     state = serializers.ChoiceField(choices=Erasure.State.values)
-    step = serializers.CharField(help_text="The kind of rows that it works on.")
+    step = serializers.CharField(help_text="The kind of rows being erased.")
     expected = serializers.DictField(
-        child=serializers.IntegerField(), help_text="Rows to erase by kind; `..., redacted` lose only what quotes."
+        child=serializers.IntegerField(),
+        help_text="Rows to erase by kind; rows marked `redacted` lose only their quotations.",
     )
     erased = serializers.DictField(child=serializers.IntegerField(), source="counts", help_text="Rows erased so far.")
     error = serializers.CharField(source="error_code", help_text="Empty unless it failed.")
@@ -60,10 +61,10 @@ class ErasureOutput(serializers.Serializer[Any]):
     created_at = serializers.DateTimeField()
     finished_at = serializers.DateTimeField(allow_null=True)
     files_cleaned_at = serializers.DateTimeField(allow_null=True, help_text="See `manage.py clean_erased_files`.")
-    receipt = serializers.DictField(allow_null=True, help_text="Counts and hashes of ids, as signed.")
+    receipt = serializers.DictField(allow_null=True, help_text="The signed counts and hashes of ids.")
     signature = serializers.CharField(help_text="HMAC-SHA256 of the receipt with the deployment's key.")
     is_receipt_valid = serializers.SerializerMethodField(
-        help_text="Whether receipt and signature match; null without one."
+        help_text="Whether the signature matches the receipt; null without a receipt."
     )
 
     def get_is_receipt_valid(self, erasure: Erasure) -> bool | None:
@@ -74,10 +75,11 @@ class ErasureOutput(serializers.Serializer[Any]):
 class RetentionPolicyInput(StrictSerializer):
     """After how many days the memories and sessions of a partition are erased."""
 
-    partition = path_field(help_text="With everything below it; absent: the whole tenant.")
+    partition = path_field(help_text="Includes the partitions below it; absent: the whole tenant.")
     days = StrictIntegerField(minimum=1, maximum=RETENTION_DAYS_MAX)
     age_from = StrictChoiceField(
-        choices=RetentionPolicy.From.values, help_text="The days count from when it was created, or archived or closed."
+        choices=RetentionPolicy.From.values,
+        help_text="The days count from its creation, or from when it was archived or closed.",
     )
 
 

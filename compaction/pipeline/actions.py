@@ -25,7 +25,7 @@ def request_compaction(*, session: Session, is_enqueued: bool = True, by: Actor,
     current = lock_session(session.pk)
     # These two reasons come before those of a plan.
     if Run.objects.for_tenant(current.tenant_id).of_session(current.pk).open().exists():
-        raise Conflict("already_running", "This session is being compacted already.")
+        raise Conflict("already_running", "This session is already being compacted.")
     require_no_proposal(current.tenant_id, current.pk)
     policy = session_policy(current)
     plan_or_conflict(current, policy, is_forced=True)

@@ -87,7 +87,7 @@ class SummariserWithFallback:
             seconds = max(BACKOFF_SECONDS * 2 ** (attempt - 1), error.retry_after_seconds)
             wait = timedelta(seconds=min(seconds, BACKOFF_SECONDS_MAX))
             raise ProviderUnavailableError(error.code, wait) from error
-        self._without(error.code, f"{error.detail} Rules wrote the text instead.")
+        self._without(error.code, f"{error.detail} The text was extracted by rules instead.")
 
     def _without(self, code: str, detail: str) -> None:
         self._is_without_provider = True

@@ -45,7 +45,7 @@ def open_compaction(
             )
             run: Run = Run.objects.create(kind=Run.Kind.COMPACTION, compaction=compaction, **shared)
     except IntegrityError as error:
-        raise Conflict("already_running", "This session is being compacted already.") from error
+        raise Conflict("already_running", "This session is already being compacted.") from error
     audit_rows("request_compaction", [compaction], by=by, now=now)
     return run
 

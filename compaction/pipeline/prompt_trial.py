@@ -55,6 +55,8 @@ def try_prompt(*, tenant_id: UUID, session_id: UUID, text: str, now: datetime) -
     except DraftingError as error:
         raise Conflict(error.code, error.detail) from error
     if not has_model():
-        notice = ContextWarning("prompt_unused", "No model is configured: rules wrote this summary without the prompt.")
+        notice = ContextWarning(
+            "prompt_unused", "No model is configured. This summary was extracted by rules, without the prompt."
+        )
         draft = replace(draft, notices=[notice, *draft.notices])
     return PromptTrial(session, draft, len(plan.span), sum(turn.context_tokens for turn in plan.span))

@@ -88,7 +88,7 @@ def mark_compaction_reviewed(
     if not current.summary_text:
         raise Conflict("no_summary", "There is no summary to review, because masking was sufficient.")
     if current.decided_at is not None:
-        raise Conflict("already_decided", f"{current.decided_by or 'Someone'} has reviewed this summary already.")
+        raise Conflict("already_decided", f"{current.decided_by or 'Someone'} has already reviewed this summary.")
     record_decision(current, reason=reason, by=by, now=now)
     current.save()
     audit_rows("mark_compaction_reviewed", [current], by=by, now=now)
@@ -217,7 +217,7 @@ def regenerate_compaction(
     current, session, _ = _lock_for(compaction, states.REGENERATE)
     if (model or prompt_version is not None) and not has_model():
         field = "model" if model else "prompt_version"
-        raise InvalidInput("no_model", "Rules write the summaries, because LLM_BASE_URL names no model.", field)
+        raise InvalidInput("no_model", "Summaries are extractive, because LLM_BASE_URL names no model.", field)
     if prompt_version is not None:
         prompt_version_text(current.tenant_id, prompt_version)
     run = open_compaction(

@@ -237,7 +237,7 @@ def _refuse_other_content(rows: Sequence[NewMessage], known: Mapping[str, Messag
     }
     for index, row in enumerate(rows):
         if row.source_id and content_fields.setdefault(row.source_id, row.content_fields) != row.content_fields:
-            detail = "The session has another message of this source_id."
+            detail = "The session has another message with this source_id."
             raise Conflict("source_id_taken", detail, f"messages.{index}.source_id")
 
 

@@ -43,7 +43,8 @@ class RepackableContext:
         found |= {item.memory["id"] for item in self.candidates.linked}
         if anchor_id in map(str, found):
             return True
-        sections = self.sections_at(self.request.max_tokens)
+        layout = build_layout(self.request, budget_calculator())
+        sections = pack_sections(self.request, layout, replace(self.candidates, memories=[]))  # memo, summaries, focus
         anchors = [block.anchor for section in sections for block in section.blocks]
         anchors += [row.anchor for section in sections for row in section.omitted]
         return any(anchor.id == anchor_id for anchor in anchors)

@@ -23,7 +23,7 @@ class EvaluationForm(PlatformForm):
 
     CORPORA = [
         (EvaluationRun.Corpus.GOLDEN, "Golden questions"),
-        (EvaluationRun.Corpus.UPDATED_FACTS, "Updated facts, which come with the program"),
+        (EvaluationRun.Corpus.UPDATED_FACTS, "Updated facts (built in)"),
         (EvaluationRun.Corpus.UPLOAD, "Uploaded corpus"),
     ]
 

@@ -55,7 +55,7 @@ _WRITE_EVERY_SECONDS = 1.0
 EVALUATION_RUN_GRACE = timedelta(seconds=60)
 _RUNS_BATCH = 50
 #: Steps that a run shows.
-_READING, _ASKING, _REPORTING = "reading", "asking", "summing up"
+_READING, _ASKING, _REPORTING = "reading", "asking", "creating the report"
 
 
 class EvaluationRunResult(NamedTuple):

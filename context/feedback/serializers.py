@@ -79,7 +79,7 @@ class RecordedVotesOutput(serializers.Serializer[Any]):
         help_text="Votes of this key on the same memories and day (UTC), as they were before `results` replaced them. "
         "The ids are the same.",
     )
-    repeated = FeedbackOutput(many=True, help_text="Votes that were given before; they are not counted again.")
+    repeated = FeedbackOutput(many=True, help_text="Votes that were given before and are not counted again.")
     skipped = serializers.ListField(
         child=serializers.UUIDField(), help_text="Memories of the context that are now archived or out of reach."
     )
@@ -97,7 +97,7 @@ class AnswerOverlapOutput(serializers.Serializer[Any]):
     is_used = serializers.BooleanField()
     rare_word_count = serializers.IntegerField()
     shared_word_count = serializers.IntegerField(help_text="The number of rare words that the answer contains.")
-    similarity = serializers.FloatField(allow_null=True, help_text="Best cosine of a sentence of the answer.")
+    similarity = serializers.FloatField(allow_null=True, help_text="Highest cosine of any sentence of the answer.")
 
 
 class AnswerUsageOutput(RecordedVotesOutput):

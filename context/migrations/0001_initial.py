@@ -553,7 +553,7 @@ class Migration(migrations.Migration):
                     models.CharField(
                         choices=[
                             ("golden", "golden questions of this tenant"),
-                            ("updated_facts", "updated facts, which come with the program"),
+                            ("updated_facts", "updated facts (built in)"),
                             ("upload", "an uploaded corpus"),
                             ("file", "a file that the command read"),
                         ],

@@ -16,7 +16,7 @@ class Migration(migrations.Migration):
                 choices=[
                     ("golden", "golden questions of this tenant"),
                     ("golden_copy", "golden questions with a copy of their memories"),
-                    ("updated_facts", "updated facts, which come with the program"),
+                    ("updated_facts", "updated facts (built in)"),
                     ("upload", "an uploaded corpus"),
                     ("file", "a file that the command read"),
                 ],

@@ -22,7 +22,7 @@ class EvaluationRun(models.Model):
     class Corpus(models.TextChoices):
         GOLDEN = "golden", "golden questions of this tenant"
         GOLDEN_COPY = "golden_copy", "golden questions with a copy of their memories"
-        UPDATED_FACTS = "updated_facts", "updated facts, which come with the program"
+        UPDATED_FACTS = "updated_facts", "updated facts (built in)"
         UPLOAD = "upload", "an uploaded corpus"
         FILE = "file", "a file that the command read"
 

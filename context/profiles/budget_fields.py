@@ -62,7 +62,7 @@ class BudgetProfileForm(PlatformForm):
         self.fields |= {POLICY_PREFIX + name: policy_field(name) for name in POLICY_FIELDS}
         self.fields["levels"] = forms.CharField(label=_TYPED_OTHERWISE["levels"].label, required=False, max_length=60)
         for section in ROOM_SECTIONS:
-            label = f"Room for {section.replace('_', ' ')}"
+            label = f"Space for {section.replace('_', ' ')}"
             self.fields[f"room_{section}"] = forms.FloatField(label=label, required=False, min_value=0)
             self.fields[f"unit_{section}"] = forms.ChoiceField(choices=self.UNITS, required=False)
 

@@ -34,7 +34,7 @@ def current_budget_profile(
         return row
     if name == DEFAULT_BUDGET_PROFILE_NAME:
         return default_budget_profile(tenant_id)
-    raise InvalidInput("unknown_budget_profile", "There is no budget profile of this name.", field="budget_profile")
+    raise InvalidInput("unknown_budget_profile", "No budget profile has this name.", field="budget_profile")
 
 
 def find_budget_profile(tenant_id: UUID, name: str) -> BudgetProfile:
@@ -152,7 +152,7 @@ def _beyond_columns(draft: BudgetProfile) -> Iterator[FieldProblem]:
     for name, value in draft.tuned_numbers.items():
         # no comparison with a bound refuses NaN
         if isinstance(value, float) and math.isnan(value):
-            yield FieldProblem(name, "not_finite", "A finite number is needed.")
+            yield FieldProblem(name, "not_finite", "Must be a finite number.")
     yield from problems_of_sections(draft.sections)
     for problem in problems_of_policy(draft.compaction):
         yield replace(problem, field=f"compaction.{problem.field}".rstrip("."))

@@ -42,7 +42,7 @@ def resolve_scoring_profile(
         return _usable(row)
     if not name:
         return SHIPPED_PROFILES[DEFAULT_SCORING_PROFILE_NAME]
-    raise InvalidInput("invalid_choice", "There is no published scoring profile of this name.", "profile")
+    raise InvalidInput("invalid_choice", "No published scoring profile has this name.", "profile")
 
 
 def _named(tenant_id: UUID, name: str, *, allow_drafts: bool) -> ScoringProfileVersion | None:
@@ -96,7 +96,7 @@ def listed_scoring_profile(tenant_id: UUID, name: str) -> ScoringProfileVersion:
         ScoringProfileVersion.objects.for_tenant(tenant_id).named(name).listed().with_runs().first()
     )
     if row is None:
-        raise NotFound("not_found", "There is no scoring profile of this name.", "name")
+        raise NotFound("not_found", "No scoring profile has this name.", "name")
     return row
 
 
@@ -114,7 +114,7 @@ def lock_published_profile(tenant_id: UUID, name: str) -> None:
         return
     rows = ScoringProfileVersion.objects.for_tenant(tenant_id).named(name)
     if rows.active().locked().first() is None:
-        code, detail = "invalid_choice", "There is no scoring profile of this name."
+        code, detail = "invalid_choice", "No scoring profile has this name."
         if rows.exists():
             code, detail = "not_published", "No version of this scoring profile is published; publish one first."
         raise InvalidInput(code, detail, "profile")

@@ -1,6 +1,6 @@
 """A preview: a context assembled as for an agent, joined with the rows it came from. Nothing is stored."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -29,6 +29,7 @@ from context.services.packer import AFTER_SKIP_LIMIT, OVER_BUDGET
 from context.services.profiles.scoring_profiles import ADR_0040, ScoringProfile
 from context.services.workbench.plan_text import PlanLine, plan_lines
 from memories.models import Memory, PartitionSummary
+from memories.search.queries.shared_results import shared_result
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.scopes import tenant_scope
@@ -40,8 +41,8 @@ _KINDS = {TENANT_MEMO: "tenant memo", PARTITION_SUMMARY: "partition summary", LI
 class AnchorRows(NamedTuple):
     """The current rows behind anchors: memories and summaries by id."""
 
-    memories: Mapping[str, Memory]
-    summaries: Mapping[str, PartitionSummary]
+    memories: dict[str, Memory]
+    summaries: dict[str, PartitionSummary]
 
     def of(self, anchor_id: str) -> dict[str, Any]:
         """Return the `memory` and the `summary` with an id, at most one of which is not None."""
@@ -177,38 +178,61 @@ class Preview:
 
 
 def preview_context(
-    request: ContextRequest,
-    *,
-    tenant_id: UUID,
-    actor: Actor,
-    now: datetime,
-    revision: int | None = None,
-    with_excluded: bool = True,
+    request: ContextRequest, *, tenant_id: UUID, actor: Actor, now: datetime, revision: int | None = None
 ) -> Preview:
-    """Assemble `request` as a preview over the whole tenant, as `assemble_context` does. Call it with no scope open."""
+    """Assemble `request` as `assemble_preview` does, and read its rows. Call it with no scope open."""
+    return build_preview(
+        assemble_preview(request, tenant_id=tenant_id, actor=actor, now=now, revision=revision), tenant_id
+    )
+
+
+def assemble_preview(
+    request: ContextRequest, *, tenant_id: UUID, actor: Actor, now: datetime, revision: int | None = None
+) -> AssembledContext:
+    """Assemble `request` as a preview over the whole tenant. Call it with no scope open."""
     request = replace(request, preview=True)
-    context = assemble_context(request, tenant_id=tenant_id, reach="", actor=actor, now=now, revision=revision)
-    return build_preview(context, tenant_id, with_excluded=with_excluded)
+    return assemble_context(request, tenant_id=tenant_id, reach="", actor=actor, now=now, revision=revision)
 
 
-def build_preview(context: AssembledContext, tenant_id: UUID, *, with_excluded: bool = True) -> Preview:
-    """Return a context with the rows of its blocks and, unless told otherwise, of what it excludes.
+def build_preview(context: AssembledContext, tenant_id: UUID) -> Preview:
+    """Return a context with the rows of its blocks and of what it excludes. Call it with no scope open."""
+    return build_previews([context], tenant_id)[0]
+
+
+def build_previews(
+    contexts: Sequence[AssembledContext], tenant_id: UUID, *, with_excluded: bool = True
+) -> list[Preview]:
+    """Return contexts with the rows of their blocks and, unless told otherwise, of what they exclude.
 
     Call it with no scope open.
     """
-    anchors = [block.anchor for block in context.blocks]
-    anchors += [exclusion.anchor for exclusion in context.omitted] if with_excluded else []
-    superseded = {each.anchor.id: each.superseded_by for each in context.candidates if each.superseded_by}
-    anchors += [Anchor(MEMORY, successor_id, 0) for successor_id in superseded.values()]
+    anchors: list[Anchor] = []
+    for context in contexts:
+        anchors += [block.anchor for block in context.blocks]
+        anchors += [exclusion.anchor for exclusion in context.omitted] if with_excluded else []
+        anchors += [Anchor(MEMORY, row.superseded_by, 0) for row in context.candidates if row.superseded_by]
     with tenant_scope(tenant_id):
         rows = anchor_rows(anchors, tenant_id)
         # A receipt names its profile; the numbers are the current ones.
-        named = context.profile
-        scoring = context.scoring or scoring_profile_at(tenant_id, named["name"], named["version"])
-        minimum_score = _minimum_score(context, tenant_id)
+        scorings = [
+            context.scoring or scoring_profile_at(tenant_id, context.profile["name"], context.profile["version"])
+            for context in contexts
+        ]
+        minimum_scores = [_minimum_score(context, tenant_id) for context in contexts]
+    return [
+        _join_rows(context, rows, scoring, minimum_score)
+        for context, scoring, minimum_score in zip(contexts, scorings, minimum_scores, strict=True)
+    ]
+
+
+def _join_rows(
+    context: AssembledContext, rows: AnchorRows, scoring: ScoringProfile, minimum_score: float | None
+) -> Preview:
     found = {candidate.anchor.id: candidate for candidate in context.candidates}
     focus = set((context.request.get("focus") or {}).values())
-    successors = {memory_id: rows.memories.get(successor_id) for memory_id, successor_id in superseded.items()}
+    successors = {
+        each.anchor.id: rows.memories.get(each.superseded_by) for each in context.candidates if each.superseded_by
+    }
     included = [
         IncludedRow(
             block,
@@ -244,13 +268,16 @@ def _minimum_score(context: AssembledContext, tenant_id: UUID) -> float | None:
 
 
 def anchor_rows(anchors: Iterable[Anchor], tenant_id: UUID) -> AnchorRows:
-    """Return the current rows of anchors; inside a scope. At most two queries."""
+    """Return the current rows of anchors; inside a scope. At most two queries, for rows that the page has not read."""
+    known: AnchorRows = shared_result(("anchor rows", tenant_id), lambda: AnchorRows({}, {}))
     ids: dict[str, set[str]] = {MEMORY: set(), PARTITION_SUMMARY: set()}
     for anchor in anchors:
         if anchor.type in ids:
             ids[anchor.type].add(anchor.id)
-    memories = Memory.objects.for_tenant(tenant_id).with_ids(ids[MEMORY])
-    summaries = PartitionSummary.objects.for_tenant(tenant_id).latest_of(ids[PARTITION_SUMMARY])
-    return AnchorRows(
-        {str(memory.id): memory for memory in memories}, {str(summary.summary_id): summary for summary in summaries}
+    memories = Memory.objects.for_tenant(tenant_id).with_ids(ids[MEMORY] - known.memories.keys())
+    summaries = PartitionSummary.objects.for_tenant(tenant_id).latest_of(
+        ids[PARTITION_SUMMARY] - known.summaries.keys()
     )
+    known.memories.update({str(memory.id): memory for memory in memories})
+    known.summaries.update({str(summary.summary_id): summary for summary in summaries})
+    return known

@@ -92,14 +92,24 @@ class PreviewDiff:
         if block.before and block.after:
             return block
         other, anchor = self.before if block.after else self.after, block.change.key
-        included = [row.block.anchor for row in other.included]
-        excluded = {row.exclusion.anchor: row for row in other.excluded}
-        version = next((one.version for one in included if (one.type, one.id) == (anchor.type, anchor.id)), None)
+        versions, excluded = self._places_of[other is self.after]
+        version = versions.get((anchor.type, anchor.id))
         if anchor in excluded or version or block.row.memory is None:
             return replace(block, exclusion=excluded.get(anchor), version=version)
         scope = requested_scope(other.context, self.recorded_at if other is self.before else None)
         absence = exclusion_reason(block.row.memory, scope)
         return replace(block, absence=absence, candidates=len(other.context.candidates))
+
+    @cached_property
+    def _places_of(self) -> list[tuple[dict[tuple[str, str], int], dict[Anchor, ExcludedRow]]]:
+        """Of either preview, the version of each included item, and the excluded rows by anchor."""
+        return [
+            (
+                {(row.block.anchor.type, row.block.anchor.id): row.block.anchor.version for row in side.included},
+                {row.exclusion.anchor: row for row in side.excluded},
+            )
+            for side in (self.before, self.after)
+        ]
 
     @property
     def added(self) -> list[BlockDiff]:

@@ -18,7 +18,7 @@ from memory_platform.rest.fields import StrictUuidField
 class ExplanationInput(ContextInput):
     """A context request, and the memory in question. Nothing is stored or counted."""
 
-    memory_id = StrictUuidField(help_text="Any memory within the key's partition, also an archived or expired one.")
+    memory_id = StrictUuidField(help_text="Any memory within the key's partition, including archived and expired ones.")
 
 
 class ExplainedMemoryOutput(serializers.Serializer[Any]):
@@ -38,9 +38,9 @@ class InclusionBudgetOutput(serializers.Serializer[Any]):
     """The smallest larger budget that includes the memory."""
 
     max_tokens = serializers.IntegerField(allow_null=True, help_text="Null if no budget that was tried includes it.")
-    is_smallest = serializers.BooleanField(help_text="Every smaller budget was tried without success.")
+    is_smallest = serializers.BooleanField(help_text="Whether every smaller budget was tried without success.")
     highest_tried = serializers.IntegerField()
-    is_time_limited = serializers.BooleanField(help_text="The time limit ended the search for a budget.")
+    is_time_limited = serializers.BooleanField(help_text="Whether the time limit ended the search for a budget.")
 
 
 class ExplanationOutput(serializers.Serializer[Any]):
@@ -57,15 +57,17 @@ class ExplanationOutput(serializers.Serializer[Any]):
         allow_null=True,
         help_text="`farther`: live and searched, but other memories rank higher. Null if included.",
     )
-    detail = serializers.CharField(help_text="The same in one sentence.")
+    detail = serializers.CharField(help_text="The reason in one sentence.")
     vector_rank = serializers.IntegerField(allow_null=True, help_text="Null if this retriever does not find it.")
     text_rank = serializers.IntegerField(allow_null=True)
     score = serializers.FloatField(allow_null=True)
     score_breakdown = ScoreBreakdownOutput(allow_null=True, help_text="Null without a score.")
     is_estimated = serializers.BooleanField(
-        help_text="The memory was no candidate: ranks and score are those it would have."
+        help_text="Whether the memory is not a candidate, so that ranks and score are those it would have."
     )
-    lowest_included_score = serializers.FloatField(allow_null=True, help_text="Of the memories that are not pinned.")
+    lowest_included_score = serializers.FloatField(
+        allow_null=True, help_text="Lowest score of the included memories that are not pinned."
+    )
     minimum_score = serializers.FloatField(allow_null=True)
     candidates = serializers.IntegerField()
     tokens_missing = serializers.IntegerField(allow_null=True)

@@ -69,7 +69,7 @@ class HygieneListLengthOutput(serializers.Serializer[Any]):
     has_pairs = serializers.BooleanField(source="list.has_pairs")
     sorts = serializers.SerializerMethodField()
     count = serializers.IntegerField()
-    is_more = serializers.BooleanField(help_text="Counting stopped here.")
+    is_more = serializers.BooleanField(help_text="Whether counting stopped at this number.")
 
     def get_sorts(self, row: HygieneListLength) -> list[str]:
         """The orders of the list, the default first."""
@@ -80,7 +80,7 @@ class HygieneListsOutput(serializers.Serializer[Any]):
     """All lists, and how many memories wait to be compared."""
 
     results = HygieneListLengthOutput(many=True)
-    waiting = serializers.IntegerField(help_text="Memories of the requested partition.")
+    waiting = serializers.IntegerField(help_text="Memories of the requested partition that wait to be compared.")
 
 
 class ListedMemoryOutput(MemoryTextOutput):
@@ -120,7 +120,8 @@ class HygieneActionOutput(serializers.Serializer[Any]):
     """What an action did, or would do."""
 
     act_id = serializers.UUIDField(
-        allow_null=True, help_text="Id for the undo; null for a dry run, and for restore, which is itself an undo."
+        allow_null=True,
+        help_text="Id for undoing the action; null for a dry run, and for restore, which is itself an undo.",
     )
     action = serializers.CharField()
     ids = serializers.ListField(child=serializers.IntegerField(), help_text="The rows that were still in the list.")

@@ -114,7 +114,7 @@ def link_memories(*, source: Memory, target: Memory, kind: str, by: Actor, now: 
             if stored.recorded_from == now:
                 _audit_link("link_memories", stored, by, now)
             return stored
-    raise Conflict("busy", "The same link is being created and ended at this moment. Try again.")
+    raise Conflict("busy", "The same link is being created and removed at the same time. Try again.")
 
 
 @transaction.atomic

@@ -98,9 +98,10 @@ class PartitionSummaryOutput(serializers.Serializer[Any]):
     token_counts = TokenCountsOutput()
     origin = serializers.ChoiceField(choices=PartitionSummary.Origin.values)
     summariser = serializers.CharField(
-        allow_blank=True, help_text="Of a roll-up: `extractive` (rules) or `openai` (a model). Blank for other origins."
+        allow_blank=True,
+        help_text="For a roll-up, `extractive` (rules) or `openai` (a model); blank for other origins.",
     )
-    is_fallback = serializers.BooleanField(help_text="The model failed, so rules wrote the roll-up.")
+    is_fallback = serializers.BooleanField(help_text="The model failed, so the roll-up is extractive.")
     recorded_from = serializers.DateTimeField()
     recorded_to = serializers.DateTimeField(allow_null=True, help_text="Null while current.")
 
@@ -198,7 +199,7 @@ class SnapshotOutput(serializers.Serializer[Any]):
 class PointInTimeOutput(serializers.Serializer[Any]):
     """One of the two compared times."""
 
-    id = serializers.UUIDField(allow_null=True, help_text="Of the snapshot; null: now.")
+    id = serializers.UUIDField(allow_null=True, help_text="Id of the snapshot; null: now.")
     name = serializers.CharField()
     recorded_at = serializers.DateTimeField()
 

@@ -220,5 +220,5 @@ def snapshot_delete(request: HtmxRequest, snapshot_id: UUID) -> HttpResponseBase
     if request.method != "POST":
         page = {"section": "snapshots", "snapshot": found}
         return render_page(request, "memories/partitions/snapshot_delete.html", page)
-    add_flash(request, f"Snapshot {found.name} deleted. You can recreate it by its time.")
+    add_flash(request, f"Snapshot {found.name} deleted. You can recreate it from its time.")
     return redirect("snapshots", request.tenant.id)

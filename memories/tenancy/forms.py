@@ -80,7 +80,7 @@ class InvitationForm(RoleForm):
 
     units = {"days": "days"}
 
-    note = forms.CharField(label="For whom", required=False, max_length=100)
+    note = forms.CharField(label="Note", required=False, max_length=100)
     days = forms.IntegerField(
         label="Expires after", min_value=1, max_value=INVITATION_DAYS_MAX, initial=INVITATION_DAYS_DEFAULT
     )

@@ -141,7 +141,7 @@ VERBS: Mapping[str, Mapping[str, str]] = {
         "retire_embedding_model": "Retired an embedding model",
         "retry_embeddings": "Retried embeddings",
         "reembed_memories": "Re-embedded memories",
-        "retry_refused_vectors": "Retried refused vectors",
+        "retry_refused_vectors": "Retried rejected texts",
         "set_retention": "Set a retention rule",
         "remove_retention": "Removed a retention rule",
         "prune_receipts": "Deleted old receipts",
@@ -154,7 +154,7 @@ ACT_LABELS: Mapping[str, str] = {verb: label for verbs in VERBS.values() for ver
 
 FINAL = "Can't be undone"
 _CAN_BE_CHANGED, _CAN_BE_EDITED = "Change it on its page", "Edit it on its page"
-_CAN_BE_DECIDED, _CAN_BE_REPEATED = "Decide on its page", "Repeat the act instead"
+_CAN_BE_DECIDED, _CAN_BE_REPEATED = "Decide on its page", "Repeat the change instead"
 #: What the page says about acts without Undo: `FINAL`, or what a person can do on the linked page.
 NOTES: Mapping[str, str] = {
     **dict.fromkeys(_UNDONE_ACTS, _CAN_BE_REPEATED),

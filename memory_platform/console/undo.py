@@ -59,14 +59,14 @@ def undo_act(entry: AuditEntry, *, by: Actor, now: datetime) -> str:
     """Undo an act and describe the result. Raises `NotFound`, or `Conflict` if the act is no longer in effect."""
     undo = _undo_hygiene if entry.verb in STORED_ACTS else _UNDO.get(entry.verb)
     if undo is None:
-        raise Conflict("cannot_undo", "This act cannot be undone.")
+        raise Conflict("cannot_undo", "This change cannot be undone.")
     if entry.verb in UNDONE_WHILE_LATEST and not latest_acts(entry.tenant_id, [entry]):
         raise _changed()
     return undo(entry, by=by, now=now)
 
 
 def _changed() -> Conflict:
-    return Conflict("changed", "Another act has changed this since then. Undo that act first.")
+    return Conflict("changed", "This was changed again later. Undo the later change first.")
 
 
 def _undo_hygiene(entry: AuditEntry, **who: Any) -> str:
@@ -76,7 +76,7 @@ def _undo_hygiene(entry: AuditEntry, **who: Any) -> str:
 def _restore(entry: AuditEntry, **who: Any) -> str:
     memory = _memory(entry)
     if memory.archived_at is not None and not is_archived_by(entry, memory):
-        raise Conflict("changed", "Another act has archived the memory since then. Undo that act.")
+        raise Conflict("changed", "The memory was archived again later. Undo that change.")
     restore_memory(memory=memory, if_version=memory.version, **who)
     return "Undone: the memory is live again."
 
@@ -108,7 +108,7 @@ def _target(entry: AuditEntry, model: Any) -> Any:
     """Return the row that an act is about."""
     row = model.objects.for_tenant(entry.tenant_id).with_id(entry.target_ids[0]).first()
     if row is None:
-        raise NotFound("not_found", "What the act changed no longer exists.")
+        raise NotFound("not_found", "What was changed no longer exists.")
     return row
 
 

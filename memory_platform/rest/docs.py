@@ -18,11 +18,11 @@ _USUAL_ERRORS = {
     400: ("invalid", "The request is not valid: surprise.", "surprise"),
     401: ("key_missing", "Send a key as `Authorization: Bearer <key>` or `X-API-Key`.", ""),
     403: ("forbidden", "This key does not permit this request.", ""),
-    409: ("conflict", "Another request stored the same at that moment; read it again.", ""),
+    409: ("conflict", "Another request stored the same data at the same time; read it again.", ""),
     412: ("stale_version", "It has changed in the meantime. Read it again.", ""),
     413: ("too_large", "The body is larger than 64 KiB.", ""),
     429: ("rate_limited", "Too many requests with this key; wait and try again.", ""),
-    503: ("try_again", "The request conflicted with another one on the same rows; try again.", ""),
+    503: ("try_again", "The request conflicted with another request for the same rows; try again.", ""),
 }
 _KEY_REUSED = ("idempotency_key_reused", "This Idempotency-Key was already used for another request.", "")
 _URL_PARAMETER = re.compile(r"\{(\w+?)(?:_id)?\}")

@@ -90,8 +90,8 @@ class StrictTextField(StrictField):
         if fault := text_error(data):
             self.refuse(*fault)
         if len(data) < self.min_length:
-            detail = f"At least {self.min_length:,} characters are needed."
-            self.refuse("too_short", detail if self.min_length > 1 else "At least one character is needed.")
+            detail = f"At least {self.min_length:,} characters are required."
+            self.refuse("too_short", detail if self.min_length > 1 else "At least one character is required.")
         if self.max_length and len(data) > self.max_length:
             self.refuse("too_long", f"At most {self.max_length:,} characters are allowed.")
         if self.pattern and not re.fullmatch(self.pattern, data):

@@ -54,7 +54,7 @@ def number_requirement_text(least: Limit, most: Limit, *, is_whole: bool, unit: 
         return f"{number} from {_written(least)} to {_written(most)}{unit}."
     if least is not None:
         return f"{number}, at least {_written(least)}{unit}."
-    return f"{number} is needed." if most is None else f"{number}, at most {_written(most)}{unit}."
+    return f"{number} is required." if most is None else f"{number}, at most {_written(most)}{unit}."
 
 
 def _written(limit: float) -> str:

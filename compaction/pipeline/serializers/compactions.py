@@ -146,7 +146,7 @@ class PlannedSpanOutput(SpanOutput):
     """The messages that a summary would be made from, and how many of them it would replace: pinned ones stay."""
 
     messages = serializers.IntegerField()
-    tokens = serializers.IntegerField(help_text="Of their originals.")
+    tokens = serializers.IntegerField(help_text="Tokens of the original messages.")
 
 
 class DryRunOutput(serializers.Serializer[Any]):
@@ -160,8 +160,8 @@ class DryRunOutput(serializers.Serializer[Any]):
     )
     masked = serializers.IntegerField()
     summarised = serializers.IntegerField()
-    summary_budget_tokens = serializers.IntegerField(help_text="Planned for the summary.")
-    summary_tokens_at_most = serializers.IntegerField(help_text="With further statements that are worth keeping.")
+    summary_budget_tokens = serializers.IntegerField(help_text="Token budget planned for the summary.")
+    summary_tokens_at_most = serializers.IntegerField(help_text="Limit if further statements are worth keeping.")
     pressure = serializers.FloatField()
     reason = serializers.CharField(allow_null=True, help_text="Reason why no summary would be created.")
 
@@ -237,7 +237,7 @@ class CompactionRowOutput(serializers.Serializer[Any]):
     state = serializers.ChoiceField(choices=Compaction.State.values)
     generation = serializers.IntegerField(help_text="Accuracy degrades from generation 3.")
     summariser = serializers.CharField(allow_blank=True)
-    is_fallback = serializers.BooleanField(help_text="The model failed, so rules wrote the text.")
+    is_fallback = serializers.BooleanField(help_text="The model failed, so the text is extractive.")
     model = serializers.CharField(allow_blank=True)
     prompt_version = serializers.IntegerField(help_text="0 if no prompt was used.")
     span = SpanOutput(allow_null=True, source="*")

@@ -103,7 +103,7 @@ class SimulatedPointOutput(serializers.Serializer[Any]):
     """The context after a message or a compaction."""
 
     sequence = serializers.IntegerField()
-    tokens = serializers.IntegerField(help_text="Of directive, summary and messages.")
+    tokens = serializers.IntegerField(help_text="Tokens of the directive, the summary and the messages.")
     pressure = RoundedField()
     event = serializers.CharField()
 
@@ -131,5 +131,5 @@ class SimulationOutput(serializers.Serializer[Any]):
     peak = RoundedField()
     cost = SimulatedCostOutput()
     max_context_tokens = serializers.IntegerField()
-    reserved_tokens = serializers.IntegerField(help_text="Of the window, for the reply and memories.")
+    reserved_tokens = serializers.IntegerField(help_text="Tokens of the window reserved for the reply and memories.")
     policy = serializers.DictField()

@@ -64,15 +64,15 @@ def tool_call_problems(
         for place, call_id in enumerate(call_ids_of(row.tool_calls)):
             if call_id in calls:
                 name = f"messages.{index}.tool_calls.{place}.id"
-                problems.append(FieldProblem(name, "call_id_taken", "The session has a call of this id already."))
+                problems.append(FieldProblem(name, "call_id_taken", "The session already has a call with this id."))
             calls.add(call_id)
         if row.role != TOOL_ROLE:
             continue
         name = f"messages.{index}.tool_call_id"
         if row.tool_call_id not in calls:
-            problems.append(FieldProblem(name, "unknown_tool_call", "No earlier message makes a call of this id."))
+            problems.append(FieldProblem(name, "unknown_tool_call", "No earlier message makes a call with this id."))
         elif row.tool_call_id in results:
-            problems.append(FieldProblem(name, "call_already_answered", "This call has its result already."))
+            problems.append(FieldProblem(name, "call_already_answered", "This call already has a result."))
         results.add(row.tool_call_id)
     return problems
 
@@ -80,7 +80,7 @@ def tool_call_problems(
 def text_problem(value: object, *, bytes_max: int = CONTENT_BYTES_MAX) -> tuple[str, str] | None:
     """Return code and detail of why `value` cannot be stored as text; None where it can."""
     if not isinstance(value, str):
-        return "not_text", "A string is needed."
+        return "not_text", "Must be a string."
     if "\x00" in value:
         return "null_character", "The text contains a NUL character."
     try:

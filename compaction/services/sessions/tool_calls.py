@@ -64,7 +64,7 @@ def _object(value: object, place: str, known: tuple[str, ...]) -> Mapping[str, A
 
 def _line(value: object, most: int, place: str) -> str:
     if not isinstance(value, str):
-        raise CallError("not_text", "A string is needed.", place)
+        raise CallError("not_text", "Must be a string.", place)
     if not 1 <= len(value) <= most or not value.isprintable():
         raise CallError("bad_text", f"Must have 1 to {most} printable characters.", place)
     return value

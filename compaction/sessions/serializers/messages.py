@@ -28,13 +28,13 @@ class ToolFunctionOutput(serializers.Serializer[Any]):
     """The function of a call."""
 
     name = serializers.CharField()
-    arguments = serializers.CharField(allow_blank=True, help_text="As the model wrote them, usually JSON.")
+    arguments = serializers.CharField(allow_blank=True, help_text="Text as written by the model, usually JSON.")
 
 
 class ToolCallOutput(serializers.Serializer[Any]):
     """A tool call in the format of chat completions."""
 
-    id = serializers.CharField(help_text="Occurs once in a session.")
+    id = serializers.CharField(help_text="Unique in the session.")
     type = serializers.ChoiceField(choices=["function"])
     function = ToolFunctionOutput()
 
@@ -86,15 +86,18 @@ class MessageInput(StrictSerializer):
         required=False,
         allow_null=True,
         default="",
-        help_text="Id of the call that a tool answers.",
+        help_text="Id of the call that this tool message answers.",
     )
     pinned = StrictBooleanField(required=False, default=False, help_text="Pinned messages are never compacted.")
     metadata = metadata_field(required=False, default=dict)
     source_id = StrictTextField(
-        max_length=drafts.LABEL_CHARACTERS_MAX, required=False, default="", help_text="Your own id, once in a session."
+        max_length=drafts.LABEL_CHARACTERS_MAX,
+        required=False,
+        default="",
+        help_text="Your own id, unique in the session.",
     )
     created_at = StrictDateTimeField(
-        is_past=True, required=False, allow_null=True, default=None, help_text="With offset; default: now."
+        is_past=True, required=False, allow_null=True, default=None, help_text="Needs a UTC offset; default: now."
     )
 
 
@@ -126,10 +129,12 @@ class MessageChanges(StrictSerializer):
 class MessageListInput(PageInput):
     """The query parameters of the list of messages."""
 
-    q = StrictTextField(min_length=1, max_length=QUERY_CHARACTERS_MAX, required=False, help_text="Words of the text.")
+    q = StrictTextField(
+        min_length=1, max_length=QUERY_CHARACTERS_MAX, required=False, help_text="Words that the text contains."
+    )
     state = StrictChoiceField(choices=Message.State.values, required=False)
     role = StrictChoiceField(choices=drafts.ROLES, required=False)
-    after = StrictIntegerField(required=False, takes_text=True, help_text="Only those with a higher sequence.")
+    after = StrictIntegerField(required=False, takes_text=True, help_text="Only messages with a higher sequence.")
 
 
 class MessageOutput(serializers.Serializer[Any]):
@@ -137,7 +142,7 @@ class MessageOutput(serializers.Serializer[Any]):
 
     id = serializers.UUIDField()
     session_id = serializers.UUIDField()
-    sequence = serializers.IntegerField(help_text="From 0, without gaps.")
+    sequence = serializers.IntegerField(help_text="Consecutive number, from 0.")
     role = serializers.ChoiceField(choices=drafts.ROLES)
     content = serializers.CharField(allow_blank=True)
     name = serializers.CharField(allow_blank=True)
@@ -146,10 +151,12 @@ class MessageOutput(serializers.Serializer[Any]):
     state = serializers.ChoiceField(choices=Message.State.values)
     pinned = serializers.BooleanField()
     tokens = serializers.IntegerField()
-    shown_tokens = serializers.IntegerField(help_text="Its tokens in the context now.")
+    shown_tokens = serializers.IntegerField(help_text="Tokens that the message currently takes in the context.")
     metadata = serializers.DictField()
     source_id = serializers.CharField(allow_blank=True)
-    original_tool = serializers.CharField(allow_blank=True, help_text="Of a masked message: the tool that wrote it.")
+    original_tool = serializers.CharField(
+        allow_blank=True, help_text="For a masked message, the tool that returned it."
+    )
     archived_at = serializers.DateTimeField(allow_null=True, source="masked_at", help_text="When it was masked.")
     created_at = serializers.DateTimeField()
     recorded_at = serializers.DateTimeField()

@@ -93,7 +93,10 @@ class SessionListInput(PartitionFilterInput, PageInput):
     exact = exact_field(takes_text=True)
     state = StrictChoiceField(choices=_STATES, required=False, default=OPEN)
     min_pressure: StrictField = PressureField(
-        minimum=0, maximum=PRESSURE_MAX, required=False, help_text="Only sessions of this pressure or more; 1 is full."
+        minimum=0,
+        maximum=PRESSURE_MAX,
+        required=False,
+        help_text="Only sessions with at least this pressure; 1 is full.",
     )
     ordering = StrictChoiceField(
         required=False,
@@ -105,11 +108,11 @@ class SessionListInput(PartitionFilterInput, PageInput):
 class PressurePartsOutput(serializers.Serializer[Any]):
     """The tokens that a session's next context needs, by part; together the pressure."""
 
-    messages = serializers.IntegerField(help_text="As they are shown, with the lines that mark them.")
+    messages = serializers.IntegerField(help_text="Tokens of the messages in the context, with their marker lines.")
     directive = serializers.IntegerField()
     summary = serializers.IntegerField()
-    memories = serializers.IntegerField(help_text="The share that is kept for memories.")
-    reply = serializers.IntegerField(help_text="The reserve for the answer and for inexact counts.")
+    memories = serializers.IntegerField(help_text="The share reserved for memories.")
+    reply = serializers.IntegerField(help_text="Reserved for the reply and for inexact token counts.")
 
     def to_representation(self, instance: Session) -> dict[str, int]:
         """The tokens by part."""
@@ -128,18 +131,20 @@ class SessionOutput(serializers.Serializer[Any]):
     state = serializers.SerializerMethodField()
     message_count = serializers.IntegerField()
     context_tokens = serializers.IntegerField(
-        help_text="Directive, summary and every message as it is shown, in tokens of the model."
+        help_text="Tokens of the directive, the summary and all messages in the context, as the model counts them."
     )
-    pressure = serializers.FloatField(help_text="What the next context needs / `max_context_tokens`; 1 is full.")
+    pressure = serializers.FloatField(
+        help_text="Tokens that the next context needs, divided by `max_context_tokens`; 1 is full."
+    )
     pressure_parts = PressurePartsOutput(source="*")
     compaction_id = serializers.UUIDField(
-        allow_null=True, source="current_id", help_text="The one whose summary is in the context."
+        allow_null=True, source="current_id", help_text="The compaction whose summary is in the context."
     )
     generation = serializers.IntegerField(
         source="current.generation",
         default=0,
         read_only=True,
-        help_text="How often that summary was condensed; 0: there is none.",
+        help_text="How many times that summary was condensed; 0 without a summary.",
     )
     created_at = serializers.DateTimeField()
     last_message_at = serializers.DateTimeField(allow_null=True)
@@ -152,9 +157,9 @@ class SessionOutput(serializers.Serializer[Any]):
 
 #: Fields of a context request that a session's context has too, with their help texts where these differ.
 _FIELDS = {
-    "max_tokens": "Default: `max_context_tokens` without what the answer and inexact counting need.",
-    "query": "What memories are searched for; default: the newest message of the user.",
-    "ordering": "Of the memories; messages keep theirs.",
+    "max_tokens": "Default: `max_context_tokens` minus the reserve for the reply and for inexact counts.",
+    "query": "Query for memories; default: the user's newest message.",
+    "ordering": "Order of the memories; messages keep theirs.",
     "render": "Of the memories.",
     "preview": "Nothing is stored, counted or compacted.",
     "profile": "",
@@ -210,17 +215,21 @@ class SessionContextOutput(serializers.Serializer[Any]):
     """A session's context, as messages and as one text."""
 
     session_id = serializers.UUIDField()
-    context_id = serializers.UUIDField(allow_null=True, help_text="Receipt of the part that memories make up.")
+    context_id = serializers.UUIDField(allow_null=True, help_text="Receipt of the memories in the context.")
     messages = ChatMessageOutput(many=True)
     text = serializers.CharField(help_text="The messages in one text; each begins with a line such as `[user]`.")
     blocks = SessionBlockOutput(many=True)
-    omitted = ExclusionOutput(many=True, help_text="Memories that were left out.")
+    omitted = ExclusionOutput(many=True, help_text="Excluded memories.")
     budget = ContextBudgetOutput()
     budget_profile = ProfileVersionOutput()
-    pressure = serializers.FloatField(help_text="What this context needed / `max_context_tokens`; 1 is full.")
+    pressure = serializers.FloatField(
+        help_text="Tokens that this context needed, divided by `max_context_tokens`; 1 is full."
+    )
     pressure_parts = PressurePartsOutput()
-    context_tokens = serializers.IntegerField(help_text="Of directive, summary and messages; a part of the pressure.")
-    generation = serializers.IntegerField(help_text="How often its summary was condensed; 0: there is none.")
+    context_tokens = serializers.IntegerField(
+        help_text="Tokens of the directive, the summary and the messages; a part of the pressure."
+    )
+    generation = serializers.IntegerField(help_text="How many times its summary was condensed; 0 without a summary.")
     warnings = WarningOutput(many=True)
     timings = serializers.DictField(child=serializers.FloatField(), help_text="Milliseconds by step.")
     explain = ExplainOutput(required=False, help_text="With `explain`: how the memories were chosen.")

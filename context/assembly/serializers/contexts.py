@@ -105,8 +105,10 @@ class ContextInput(PartitionFilterInput):
         max_length=SUMMARY_LEVELS_MAX,
         help_text="Levels of the partition tree whose summaries are included; 0 is the first segment.",
     )
-    include_linked_memories = StrictBooleanField(**OPTIONAL, help_text="The memories that the focus links to.")
-    include_memory_days = StrictBooleanField(**OPTIONAL, help_text="The day (UTC) before each memory in the text.")
+    include_linked_memories = StrictBooleanField(
+        **OPTIONAL, help_text="Whether to include the memories that the focus links to."
+    )
+    include_memory_days = StrictBooleanField(**OPTIONAL, help_text="Whether to write the day (UTC) before each memory.")
     summary_style = StrictChoiceField(choices=PartitionSummary.Style.values, **OPTIONAL)
     as_of = StrictDateTimeField(
         is_over=True,
@@ -131,7 +133,7 @@ class CandidateOutput(serializers.Serializer[Any]):
     fused_score = serializers.FloatField(allow_null=True)
     outcome = serializers.CharField(help_text="`kept`, or why it is excluded.")
     superseded_by = serializers.UUIDField(
-        allow_null=True, help_text="The memory that it is ranked behind, because that one superseded it."
+        allow_null=True, help_text="The memory that superseded this one and therefore ranks before it."
     )
 
 
@@ -139,7 +141,7 @@ class OptimalityOutput(serializers.Serializer[Any]):
     """How close the packer's choice is to the best sum of scores."""
 
     total_score = serializers.FloatField()
-    optimal_score = serializers.FloatField(allow_null=True, help_text="The best possible sum; null: not proven.")
+    optimal_score = serializers.FloatField(allow_null=True, help_text="The best possible sum; null if not proven.")
     upper_bound = serializers.FloatField(help_text="Upper bound of any choice.")
     gap = serializers.FloatField(help_text="The bound minus the total; negative if shortening included more memories.")
 

@@ -24,7 +24,7 @@ class ReceiptInput(StrictSerializer):
 class ReceiptListInput(PageInput):
     """The query parameters of the list of receipts."""
 
-    partition = path_field(help_text="Of this partition and all below it.")
+    partition = path_field(help_text="Contexts of this partition and all below it.")
     exact = exact_field(takes_text=True)
     key = StrictTextField(min_length=1, max_length=KEY_ID_CHARACTERS_MAX, required=False, help_text="Id of a key.")
     model = StrictTextField(min_length=1, max_length=PROFILE_NAME_CHARACTERS_MAX, required=False)
@@ -57,7 +57,9 @@ class ReceiptRowOutput(serializers.Serializer[Any]):
     profile = ProfileVersionOutput()
     budget_profile = ProfileVersionOutput()
     key = serializers.CharField(
-        source="api_key.prefix", allow_null=True, help_text="Id of the key that sent it; null: an operator, a task."
+        source="api_key.prefix",
+        allow_null=True,
+        help_text="Id of the key that sent the request; null for an operator or a task.",
     )
     model = serializers.CharField(source="request.model")
     as_of = serializers.DateTimeField(allow_null=True)

@@ -45,7 +45,7 @@ class SinceInput(StrictSerializer):
 
     context_id = StrictUuidField(**OPTIONAL)
     snapshot = StrictTextField(
-        min_length=1, max_length=SNAPSHOT_CHARACTERS_MAX, **OPTIONAL, help_text="Its name or its id."
+        min_length=1, max_length=SNAPSHOT_CHARACTERS_MAX, **OPTIONAL, help_text="Name or id of the snapshot."
     )
     as_of = StrictDateTimeField(is_over=True, **OPTIONAL)
 
@@ -90,4 +90,4 @@ class DiffOutput(serializers.Serializer[Any]):
     profile = ProfileVersionOutput()
     budget_profile = ProfileVersionOutput()
     warnings = WarningOutput(many=True)
-    explain = ExplainOutput(required=False, help_text="With `explain`: of the context now.")
+    explain = ExplainOutput(required=False, help_text="With `explain`: how the current context was assembled.")

@@ -84,7 +84,7 @@ def request_model_comparison(
     """
     active = active_model_name(tenant_id)
     if model == active:
-        raise InvalidInput("already_active", f"Search uses {model} already.", "model")
+        raise InvalidInput("already_active", f"Search already uses {model}.", "model")
     _known("model", model, list(known_models()))
     same: dict[str, Any] = {"corpus_kind": EvaluationRun.Corpus.GOLDEN_COPY, "profile": profile, "by": by, "now": now}
     run, other = (request_evaluation(tenant_id=tenant_id, embedder_model=name, **same) for name in (model, active))

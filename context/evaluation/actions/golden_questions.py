@@ -182,7 +182,7 @@ def _live(tenant_id: UUID, path: str, memory_ids: Iterable[UUID], now: datetime)
     rows = Memory.objects.for_tenant(tenant_id).live(now).within(path).with_ids(ids)
     found = set(rows.values_list("pk", flat=True))
     if found != ids:
-        detail = "A memory does not exist, is archived, or is outside of the question's partition."
+        detail = "A memory does not exist, is archived, or is outside the question's partition."
         raise InvalidInput("unknown_memory", detail, "memory_ids")
     return found
 

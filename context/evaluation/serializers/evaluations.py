@@ -38,7 +38,7 @@ class EvaluationInput(StrictSerializer):
         help_text="`upload`: the `memories` and `questions` of this request.",
     )
     corpus_name = StrictTextField(
-        max_length=_NAME_CHARACTERS_MAX, required=False, default="", help_text="Of an upload."
+        max_length=_NAME_CHARACTERS_MAX, required=False, default="", help_text="Name of an uploaded corpus."
     )
     memories = StrictListField(
         child=serializers.DictField(), max_length=_CORPUS_ROWS_MAX, required=False, help_text="Rows of memories.jsonl."
@@ -113,7 +113,9 @@ class EvaluationCorpusOutput(serializers.Serializer[Any]):
 
     kind = serializers.ChoiceField(choices=EvaluationRun.Corpus.values, source="corpus_kind")
     name = serializers.CharField(source="corpus_name")
-    sha256 = serializers.CharField(source="corpus_sha256", allow_blank=True, help_text="Empty before it was read.")
+    sha256 = serializers.CharField(
+        source="corpus_sha256", allow_blank=True, help_text="Empty until the corpus is read."
+    )
 
 
 class EvaluatedProfileOutput(ComparedProfileVersionOutput):
@@ -134,9 +136,9 @@ class EvaluationRowOutput(serializers.Serializer[Any]):
     budgets = serializers.ListField(child=serializers.IntegerField())
     embedder_model = serializers.CharField(allow_blank=True)
     state = serializers.ChoiceField(choices=EvaluationRun.State.values)
-    step = serializers.CharField(allow_blank=True, help_text="What it is doing, or did last.")
+    step = serializers.CharField(allow_blank=True, help_text="The current or last step.")
     done = serializers.IntegerField(help_text="Questions answered.")
-    total = serializers.IntegerField(help_text="Questions of the corpus; 0 before it was read.")
+    total = serializers.IntegerField(help_text="Questions of the corpus; 0 until it is read.")
     error = serializers.SerializerMethodField()
     created_at = serializers.DateTimeField()
     created_by = serializers.CharField(allow_blank=True)
@@ -153,7 +155,9 @@ class MeasuredBudgetOutput(serializers.Serializer[Any]):
 
     budget = serializers.IntegerField()
     questions = serializers.IntegerField()
-    measures = serializers.DictField(child=EstimateOutput(), help_text=f"Of {', '.join(MEASURES)}; absent: not known.")
+    measures = serializers.DictField(
+        child=EstimateOutput(), help_text=f"The measures {', '.join(MEASURES)}; unknown ones are absent."
+    )
 
 
 class EvaluationOutput(EvaluationRowOutput):
@@ -180,8 +184,8 @@ class AnsweredBudgetOutput(serializers.Serializer[Any]):
     """The measures of one question at one budget; null where a measure does not apply to it."""
 
     budget = serializers.IntegerField()
-    evidence = serializers.IntegerField(help_text="Memories that are its evidence.")
-    included = serializers.IntegerField(help_text="Those of them that the context includes.")
+    evidence = serializers.IntegerField(help_text="Evidence of the question.")
+    included = serializers.IntegerField(help_text="The evidence that the context includes.")
     milliseconds = serializers.FloatField()
 
     def get_fields(self) -> dict[str, Any]:
@@ -192,8 +196,8 @@ class AnsweredBudgetOutput(serializers.Serializer[Any]):
 class EvaluationAnswerOutput(serializers.Serializer[Any]):
     """One question of an evaluation."""
 
-    position = serializers.IntegerField(help_text="Its place in the corpus, from 0.")
-    question_id = serializers.CharField(help_text="Of a golden question: its id.")
+    position = serializers.IntegerField(help_text="Position in the corpus, from 0.")
+    question_id = serializers.CharField(help_text="Id of the golden question, if it is one.")
     category = serializers.CharField(allow_blank=True)
     results = serializers.SerializerMethodField()
 

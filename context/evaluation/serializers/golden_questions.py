@@ -32,17 +32,20 @@ class GoldenQuestionFields(StrictSerializer):
 
     text = StrictTextField(min_length=1, max_length=QUESTION_CHARACTERS_MAX)
     answer = StrictTextField(
-        max_length=ANSWER_CHARACTERS_MAX, required=False, default="", help_text="Words that the right answer contains."
+        max_length=ANSWER_CHARACTERS_MAX, required=False, default="", help_text="Words of the correct answer."
     )
     category = StrictTextField(
-        max_length=CATEGORY_CHARACTERS_MAX, required=False, default="", help_text="Groups the results."
+        max_length=CATEGORY_CHARACTERS_MAX,
+        required=False,
+        default="",
+        help_text="Category by which results are grouped.",
     )
     as_of = StrictDateTimeField(
         is_over=True,
         required=False,
         allow_null=True,
         default=None,
-        help_text="The valid time that it is about; null: now.",
+        help_text="The time that the question is about; null: now.",
     )
     max_tokens = StrictIntegerField(
         minimum=TOKENS_MIN,
@@ -50,7 +53,7 @@ class GoldenQuestionFields(StrictSerializer):
         required=False,
         allow_null=True,
         default=None,
-        help_text="The budget that it was asked with; null: that of the budget profile.",
+        help_text="The budget of the question; null: that of the budget profile.",
     )
 
 
@@ -87,7 +90,9 @@ class GoldenQuestionBulkInputSchema(StrictSerializer):
 class GoldenQuestionListInput(PageInput):
     """The query parameters of the list."""
 
-    removed = StrictBooleanField(required=False, default=False, takes_text=True, help_text="Removed ones instead.")
+    removed = StrictBooleanField(
+        required=False, default=False, takes_text=True, help_text="Removed questions instead of current ones."
+    )
 
 
 class GoldenQuestionOutput(serializers.Serializer[Any]):
@@ -100,7 +105,7 @@ class GoldenQuestionOutput(serializers.Serializer[Any]):
     partition = serializers.CharField(source="partition_path", allow_blank=True)
     as_of = serializers.DateTimeField(allow_null=True)
     max_tokens = serializers.IntegerField(allow_null=True)
-    memory_ids = serializers.ListField(child=serializers.UUIDField(), help_text="Its evidence.")
+    memory_ids = serializers.ListField(child=serializers.UUIDField(), help_text="The evidence of the question.")
     created_at = serializers.DateTimeField()
     created_by = serializers.CharField(allow_blank=True)
     removed_at = serializers.DateTimeField(allow_null=True)

@@ -50,7 +50,7 @@ def retire_budget_profile(*, tenant_id: UUID, name: str, by: Actor, now: datetim
     rows = BudgetProfile.objects.for_tenant(tenant_id).named(name)
     row: BudgetProfile | None = rows.current().locked().first()
     if row is None:
-        raise NotFound("not_found", "There is no budget profile of this name.")
+        raise NotFound("not_found", "No budget profile has this name.")
     assigned = BudgetProfileAssignment.objects.for_tenant(tenant_id).active().of_profile(name)
     if count := assigned.row_count():
         detail = f"The profile has {counted(count, 'assignment', 'assignments')}; end or change them first."
@@ -67,7 +67,7 @@ def restore_budget_profile(*, tenant_id: UUID, name: str, by: Actor, now: dateti
     rows = BudgetProfile.objects.for_tenant(tenant_id).named(name)
     last = rows.versions().locked().first()
     if last is None:
-        raise NotFound("not_found", "There is no budget profile of this name.")
+        raise NotFound("not_found", "No budget profile has this name.")
     if last.recorded_to is None:
         raise Conflict("not_retired", "This profile is in use.")
     draft = draft_budget_profile(last, {})

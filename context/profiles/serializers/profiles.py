@@ -87,7 +87,9 @@ class BudgetProfileInput(BudgetProfileChanges):
 class ScoringProfileChanges(StrictSerializer):
     """The numbers of a scoring profile; absent fields do not change."""
 
-    weights = unchecked_field(_by_part(0, 1), help_text="The weight of each part; they sum to 1, absent parts weigh 0.")
+    weights = unchecked_field(
+        _by_part(0, 1), help_text="The weight of each component. The weights sum to 1; absent components weigh 0."
+    )
 
     def get_fields(self) -> dict[str, Any]:
         """Return the weights, a field for every other number, then the fields of the subclass."""
@@ -108,7 +110,7 @@ class ScoringProfileInput(ScoringProfileChanges):
 
     name = profile_name_field()
     based_on = profile_name_field(required=False, default=DEFAULT_SCORING_PROFILE_NAME)
-    based_on_version = _version_field(1, required=False, default=None, help_text="Absent: the active one.")
+    based_on_version = _version_field(1, required=False, default=None, help_text="Default: the active version.")
 
 
 class ProfileRollBackInput(StrictSerializer):
@@ -135,7 +137,7 @@ class ArgumentInput(StrictSerializer):
 class PublishInput(StrictSerializer):
     """The version to publish, and the argument for it."""
 
-    version = _version_field(1, required=False, default=None, help_text="Absent: the newest.")
+    version = _version_field(1, required=False, default=None, help_text="Default: the newest version.")
     argument = ArgumentInput(required=False, default=dict)
     reason = _argument_text(help_text="Required where the version is worse or not clearly better.")
 
@@ -151,7 +153,9 @@ class ProfileComparisonInput(StrictSerializer):
 
     a = _version_field(takes_text=True)
     b = _version_field(takes_text=True)
-    other = profile_name_field(required=False, help_text="The profile that `b` is a version of; absent: the same.")
+    other = profile_name_field(
+        required=False, help_text="The profile that `b` is a version of; default: the same profile."
+    )
 
 
 class AssignmentTargetInput(StrictSerializer):
@@ -183,7 +187,7 @@ class ScoringAssignmentInput(AssignmentTargetInput):
 class AssignmentListInput(PageInput):
     """The query parameters of the list of assignments."""
 
-    history = StrictBooleanField(required=False, default=False, takes_text=True, help_text="Also past assignments.")
+    history = StrictBooleanField(required=False, default=False, takes_text=True, help_text="Include past assignments.")
 
 
 class ComparedProfileVersionOutput(serializers.Serializer[Any]):
@@ -196,7 +200,7 @@ class ComparedProfileVersionOutput(serializers.Serializer[Any]):
 class BudgetProfileOutput(ComparedProfileVersionOutput):
     """One version of a budget profile."""
 
-    version = serializers.IntegerField(help_text="0: never saved, the built-in numbers.")
+    version = serializers.IntegerField(help_text="0: the built-in settings, never saved.")
     recorded_from = serializers.DateTimeField(allow_null=True)
     recorded_to = serializers.DateTimeField(allow_null=True, help_text="Null while active.")
     created_by = serializers.CharField(allow_blank=True)
@@ -259,12 +263,12 @@ class ScoringProfileOutput(ComparedProfileVersionOutput):
     state = serializers.ChoiceField(choices=ScoringProfileVersion.State.values)
     is_active = serializers.BooleanField(help_text="Whether requests for the profile use it.")
     is_locked = serializers.BooleanField(source="is_shipped", help_text="Built in; copy it into a profile of your own.")
-    is_calibrated = serializers.BooleanField(help_text="Its scores are probabilities.")
-    based_on = serializers.CharField(allow_blank=True, help_text="`name version` that it was made from.")
+    is_calibrated = serializers.BooleanField(help_text="Whether its scores are probabilities.")
+    based_on = serializers.CharField(allow_blank=True, help_text="`name version` that it was copied from.")
     adr_reference = serializers.CharField(allow_blank=True, help_text="The record in adr/ of a built-in profile.")
     argument = ArgumentOutput(source="published_argument", allow_null=True)
     comparison = EvidenceComparisonOutput(
-        source="evidence_comparison", allow_null=True, help_text="What it was published with."
+        source="evidence_comparison", allow_null=True, help_text="The comparison with which it was published."
     )
     evaluation = ProvingEvaluationOutput(source="evaluation_run", allow_null=True)
     recorded_from = serializers.DateTimeField(allow_null=True)

@@ -37,10 +37,10 @@ from context.profiles.views.operations import ask_to_confirm, whole_number
 from context.receipts.results import ContextRequest
 from context.services.profiles.compaction_policy import POLICY_FIELDS
 from context.workbench.forms import BudgetTrialForm
-from context.workbench.preview import Preview
+from context.workbench.preview import build_previews
 from context.workbench.preview_diff import PreviewDiff
 from context.workbench.saved_questions import SavedQuestion, saved_questions
-from context.workbench.views.preview import SLIDER, operator_preview_request
+from context.workbench.views.preview import SLIDER, assemble_operator_preview
 from memories.search.queries.shared_results import shared_results
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
@@ -160,15 +160,14 @@ def _effect(request: HtmxRequest, page: Mapping[str, Any]) -> dict[str, Any]:
 
     trial, now = page["trial"].cleaned_data, timezone.now()
 
-    def answered(profile: BudgetProfile) -> Preview:
-        asked = ContextRequest(**trial, draft=profile, preview=True)
-        return operator_preview_request(request, asked, now, with_excluded=False)
-
-    if not page["changed"]:
-        before = after = answered(page["current"])
-    else:
-        with shared_results():
-            before, after = answered(page["current"]), answered(page["draft"])
+    profiles = [page["current"], page["draft"]] if page["changed"] else [page["current"]]
+    with shared_results():
+        contexts = [
+            assemble_operator_preview(request, ContextRequest(**trial, draft=profile, preview=True), now)
+            for profile in profiles
+        ]
+        previews = build_previews(contexts, request.tenant.id, with_excluded=False)
+    before, after = previews[0], previews[-1]
     return {"before": before, "after": after, "change": PreviewDiff(before, after)}
 
 
@@ -221,7 +220,7 @@ def budget_rename(request: HtmxRequest, name: str) -> HttpResponseBase:
     if is_post and form.is_valid():
         with errors_on_form(form):
             renamed = perform(request, rename_budget_profile, name=name, new_name=form.cleaned_data["name"])
-            add_flash(request, f"{name} is now {renamed.name}. Requests that name {name} are refused.")
+            add_flash(request, f"{name} is now {renamed.name}. Requests with the name {name} are rejected.")
             return _to_profile(request, renamed.name)
     page = {"section": "budgets", "form": form, "current": current}
     return render_page(request, "context/profiles/budget_rename.html", page, form=form)
@@ -246,7 +245,7 @@ def budget_roll_back(request: HtmxRequest, name: str, version: int) -> HttpRespo
 def _ask_roll_back(request: HtmxRequest, current: BudgetProfile, former: BudgetProfile) -> HttpResponse:
     numbers = f"numbers of version {former.version}" if former.version else "defaults"
     changes = labelled_changes(current, former)
-    differs = f"become version {current.version + 1}" if changes else "are active already"
+    differs = f"become version {current.version + 1}" if changes else "are already active"
     question = f"Roll {current.name} back to {f'version {former.version}' if former.version else 'the defaults'}?"
     explanation = [f"The {numbers} {differs}. No version is lost."]
     return ask_to_confirm(request, BUDGET_KIND, current, question, "Roll back", explanation, changes)

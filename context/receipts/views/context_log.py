@@ -20,6 +20,7 @@ from context.workbench.long_queries import query_parameters
 from context.workbench.preview import Preview, build_preview
 from context.workbench.preview_diff import PreviewDiff
 from memories.models import ApiKey, Partition
+from memories.search.queries.shared_results import shared_results
 from memories.services.store.import_export_files import CSV
 from memories.store.serializers.import_export import FILE_CONTENT_TYPES
 from memories.tenancy.audit import record_export, record_read
@@ -116,9 +117,10 @@ def receipt(request: HtmxRequest, receipt_id: UUID) -> HttpResponseBase:
     if stored is None:
         page["is_coming"] = True
     else:
-        given = build_preview(stored.context, tenant_id)
-        page |= {"is_verified": stored.is_verified, "preview": given, "window": given.window()}
-        page |= _today(request, given, receipt_id) if is_today else {}
+        with shared_results():
+            given = build_preview(stored.context, tenant_id)
+            page |= {"is_verified": stored.is_verified, "preview": given, "window": given.window()}
+            page |= _today(request, given, receipt_id) if is_today else {}
     template = "context/receipts/context_log_entry.html"
     return render_page(request, f"{template}#fragment" if wants_fragment(request) else template, page)
 

@@ -111,7 +111,7 @@ def _problems_of_number(name: str, value: Any) -> Iterator[FieldProblem]:
     is_number = isinstance(value, int if field.is_whole else (int, float)) and not isinstance(value, bool)
     # NaN is the only number that is not itself; whole numbers of hundreds of digits have no float
     if not is_number or value != value:
-        detail = "A whole number is needed." if field.is_whole else "A number is needed."
+        detail = "Must be a whole number." if field.is_whole else "Must be a number."
         yield FieldProblem(name, "not_a_number", detail)
     elif not field.least <= value <= field.most:
         yield FieldProblem(name, "out_of_range", f"From {field.least:g} to {field.most:g}.")

@@ -153,7 +153,7 @@ BUDGET_FIELDS: dict[str, ProfileField] = {
         True,
         label="Fill the budget",
         title="elastic: fills the budget",
-        hint="Adds items and length while the budget has room.",
+        hint="Adds items and length while the budget has space.",
         input_help="Whether to exceed the target and the maximum length while budget remains.",
     ),
     "elastic_min_tokens": ProfileField(

@@ -201,9 +201,9 @@ def _reason_condition(comparison: EvidenceComparison | None, reason: str) -> Pub
 def _text_condition(field: str, text: str, *, is_required: bool = True) -> PublishingCondition:
     least, most = TEXT_BOUNDS
     length = len(text.strip())
-    code, detail = "required", f"A text of {least} to {most:,} characters is needed."
+    code, detail = "required", f"A text of {least} to {most:,} characters is required."
     if length > most:
         code, detail = "too_long", f"At most {most:,} characters are allowed."
     elif length:
-        code, detail = "too_short", f"At least {least} characters are needed."
+        code, detail = "too_short", f"At least {least} characters are required."
     return PublishingCondition(field, code, detail, least <= length <= most or not (length or is_required))

@@ -97,8 +97,8 @@ class ScoringProfile:
         label="Pool",
         units=("candidate", "candidates"),
         hint=f"Number of best candidates, at least {POOL_SIZE_MIN}. 0: as many as the budget needs.",
-        zero_text="as many as the budget asks for",
-        input_help="Candidates by fused rank; 0: as many as the budget asks for.",
+        zero_text="as many as the budget needs",
+        input_help="Candidates by fused rank; 0: as many as the budget needs.",
     )
     adjacent_turn_reach: int = tuned(
         0,

@@ -80,7 +80,7 @@ _SENTENCES = {
     "after_skip_limit": "The memory was not tried: packing stopped after three memories that did not fit.",
     "below_minimum_score": "The score {score:.3f} is below the minimum score {minimum:.3f}.",
     "near_duplicate": "A memory that states the same is included.",
-    "already_included": "Another section includes the memory already.",
+    "already_included": "Another section already includes the memory.",
 }
 
 

@@ -11,12 +11,13 @@ from django.utils import timezone
 
 from context.profiles.budget_profiles import current_budget_profile, current_budget_profiles
 from context.profiles.scoring_profiles import VERSION_MARK
+from context.receipts.results import AssembledContext
 from context.workbench.forms import SideBySideForm
 from context.workbench.long_queries import QUERY_ID, typed_inputs
-from context.workbench.preview import Preview
+from context.workbench.preview import build_previews
 from context.workbench.preview_diff import PreviewDiff, side_by_side
 from context.workbench.saved_questions import demo_questions, recent_questions
-from context.workbench.views.preview import FIELDS_OF_FOCUS, NOT_OF_A_RUN, operator_preview_request, scoring_choices
+from context.workbench.views.preview import FIELDS_OF_FOCUS, NOT_OF_A_RUN, assemble_operator_preview, scoring_choices
 from memories.models import Partition
 from memories.search.queries.shared_results import shared_results
 from memories.tenancy.scopes import tenant_scope
@@ -34,9 +35,13 @@ NOT_OF_A_PAIR = (*NOT_OF_A_RUN, "profile", "budget_profile")
 @tenant_page("viewer")
 def compare_profiles(request: HtmxRequest) -> HttpResponseBase:
     """Two scoring profiles, and optionally budget profiles, on the same query. Changes nothing."""
-    with tenant_scope(request.tenant.id):
-        page: dict[str, Any] = {"section": "context-preview", "scoring_profiles": scoring_choices(request.tenant.id)}
-    form = page["form"] = SideBySideForm(_both_named(request, page["scoring_profiles"]))
+    is_fragment = wants_fragment(request)
+    typed = _typed(request)
+    page: dict[str, Any] = {"section": "context-preview", "scoring_profiles": []}
+    if not (is_fragment and typed.get("right")):
+        with tenant_scope(request.tenant.id):
+            page["scoring_profiles"] = scoring_choices(request.tenant.id)
+    form = page["form"] = SideBySideForm(_both_named(typed, page["scoring_profiles"]))
     is_requested = bool(request.GET.keys() & {"query", QUERY_ID, "partition", "focus_memory", "focus_summary"})
     if form.is_valid() and is_requested:
         page |= {"is_coming": True} if loads_result_later(request) else _answer(request, form)
@@ -44,7 +49,7 @@ def compare_profiles(request: HtmxRequest) -> HttpResponseBase:
     page["kept"] = [
         (field.name, field.value()) for field in form if field.value() and field.name not in (*TYPED, *NOT_OF_A_PAIR)
     ]
-    if not wants_fragment(request):
+    if not is_fragment:
         with tenant_scope(request.tenant.id):
             page["profile"] = current_budget_profile(request.tenant.id)
             page["budget_profiles"] = current_budget_profiles(request.tenant.id)
@@ -53,11 +58,13 @@ def compare_profiles(request: HtmxRequest) -> HttpResponseBase:
     return render_page(request, "context/workbench/profiles_compare.html", page, fragment="fragment", form=form)
 
 
-def _both_named(request: HtmxRequest, choices: list[tuple[str, str]]) -> dict[str, str]:
+def _typed(request: HtmxRequest) -> dict[str, str]:
+    inputs = typed_inputs(request.tenant.id, request.GET)
+    return {name: value for name, value in inputs.items() if isinstance(value, str)}
+
+
+def _both_named(typed: dict[str, str], choices: list[tuple[str, str]]) -> dict[str, str]:
     """Return the form's data; a missing side is the run's own profile on the left, another one on the right."""
-    typed = {
-        name: value for name, value in typed_inputs(request.tenant.id, request.GET).items() if isinstance(value, str)
-    }
     typed.setdefault("left", typed.get("profile", ""))
     if not typed.get("right"):
         others = [value for value, _ in choices if value != (typed["left"] or choices[0][0])]
@@ -77,9 +84,10 @@ def _beyond(choices: list[tuple[str, str]], form: SideBySideForm) -> list[tuple[
 def _answer(request: HtmxRequest, form: SideBySideForm) -> dict[str, Any]:
     now = timezone.now()
     with shared_results():
-        left, right = (_side(request, form, side, now) for side in ("left", "right"))
-    if left is None or right is None:
-        return {}
+        sides = [context for side in ("left", "right") if (context := _side(request, form, side, now))]
+        if form.errors:
+            return {}
+        left, right = build_previews(sides, request.tenant.id, with_excluded=False)
     fields = form.cleaned_data
     own = {name: value for name, value in request.GET.items() if name not in ("left", "right", *NOT_OF_A_PAIR)}
     return {
@@ -92,14 +100,14 @@ def _answer(request: HtmxRequest, form: SideBySideForm) -> dict[str, Any]:
     }
 
 
-def _side(request: HtmxRequest, form: SideBySideForm, side: str, now: datetime) -> Preview | None:
+def _side(request: HtmxRequest, form: SideBySideForm, side: str, now: datetime) -> AssembledContext | None:
     if form.errors:
         return None
     names = {"profile": side, "budget_profile": f"{side}_budget"}
     chosen = {name: form.cleaned_data[field] for name, field in names.items()}
     with errors_on_form(form, FIELDS_OF_FOCUS | names):
         side_request = replace(form.to_request(), **chosen, explain=False)
-        return operator_preview_request(request, side_request, now, with_excluded=False)
+        return assemble_operator_preview(request, side_request, now)
     return None
 
 

@@ -15,6 +15,7 @@ from context.workbench.inclusion_budget import find_inclusion_budget
 from context.workbench.long_queries import typed_inputs
 from context.workbench.preview import anchor_rows
 from context.workbench.views.preview import PREVIEW_FIELDS, allow_draft_profile, preview_query_string
+from memories.search.queries.shared_results import shared_results
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_of, tenant_page
 from memories.tenancy.views.page_actions import errors_on_form
@@ -46,7 +47,8 @@ def _inclusion_budget(request: HtmxRequest, form: InclusionBudgetForm) -> dict[s
         now=now,
         revision=tenant_of(request).settings_revision,
     )
-    found = find_inclusion_budget(resolved, item, tenant_id=tenant_id, now=now, clock=perf_counter)
+    with shared_results():
+        found = find_inclusion_budget(resolved, item, tenant_id=tenant_id, now=now, clock=perf_counter)
     with tenant_scope(tenant_id):
         rows = anchor_rows([Anchor(MEMORY, item, 0), Anchor(PARTITION_SUMMARY, item, 0)], tenant_id)
     inputs = request.GET.copy()

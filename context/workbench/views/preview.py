@@ -16,12 +16,12 @@ from context.models import GoldenQuestion, Receipt
 from context.profiles.budget_profiles import current_budget_profile, current_budget_profiles
 from context.profiles.scoring_profiles import VERSION_MARK, listed_scoring_profiles, resolve_scoring_profile
 from context.receipts.request_body import curl_command, request_body
-from context.receipts.results import ContextRequest
+from context.receipts.results import AssembledContext, ContextRequest
 from context.receipts.storing import read_receipt
 from context.services.assembly.model_catalog import DEFAULT_MODEL, load_catalog
 from context.workbench.forms import SLIDER_MAX_TOKENS, SLIDER_STEP_TOKENS, PreviewForm
 from context.workbench.long_queries import QUERY_ID, typed_inputs
-from context.workbench.preview import Preview, build_preview, preview_context
+from context.workbench.preview import Preview, assemble_preview, build_preview
 from context.workbench.preview_diff import PreviewDiff
 from context.workbench.saved_questions import demo_questions, recent_questions
 from memories.models import Partition, Snapshot
@@ -185,19 +185,17 @@ def preview_query_string(query: QueryDict) -> str:
     return inputs.urlencode()
 
 
-def operator_preview_request(
-    request: HtmxRequest, context_request: ContextRequest, now: datetime, *, with_excluded: bool = True
-) -> Preview:
+def operator_preview_request(request: HtmxRequest, context_request: ContextRequest, now: datetime) -> Preview:
     """Return the preview for an operator: of the whole tenant, also with a draft of a scoring profile."""
+    return build_preview(assemble_operator_preview(request, context_request, now), request.tenant.id)
+
+
+def assemble_operator_preview(request: HtmxRequest, context_request: ContextRequest, now: datetime) -> AssembledContext:
+    """Return the context of `operator_preview_request`, without its rows."""
     context_request, actor = allow_draft_profile(request, context_request), operator_actor(request.operator)
     tenant = tenant_of(request)
-    return preview_context(
-        context_request,
-        tenant_id=tenant.pk,
-        actor=actor,
-        now=now,
-        revision=tenant.settings_revision,
-        with_excluded=with_excluded,
+    return assemble_preview(
+        context_request, tenant_id=tenant.pk, actor=actor, now=now, revision=tenant.settings_revision
     )
 
 

@@ -107,7 +107,7 @@ def _time(field: str, text: str) -> datetime:
         # Postgres takes no offset of 16 hours or more. A time without one is refused by its kind.
         return moment if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError) as error:
-        raise FilterError(f"filters.{field}", "wrong_type", "A time such as 2026-05-08T13:56:00Z is needed.") from error
+        raise FilterError(f"filters.{field}", "wrong_type", "Must be a time such as 2026-05-08T13:56:00Z.") from error
 
 
 def _is_number(value: object) -> bool:

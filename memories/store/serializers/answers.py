@@ -88,7 +88,7 @@ class MemoryOutput(MemoryTextOutput):
     updated_at = serializers.DateTimeField(source="recorded_from", help_text="When the current version was recorded.")
     archived_at = serializers.DateTimeField(allow_null=True)
     valid_to = serializers.DateTimeField(
-        allow_null=True, help_text="When it stopped being true, because another memory replaced it."
+        allow_null=True, help_text="When the memory stopped being true because another one replaced it."
     )
     superseded_by = serializers.UUIDField(allow_null=True, help_text="The memory that replaced it.")
     embedding = EmbeddingOutput(source="*")

@@ -88,7 +88,7 @@ def export_lines(tenant_id: UUID, rows: Any, file_type: str) -> Iterator[str]:
 class ImportedLineOutput(serializers.Serializer[Any]):
     """The result of one line."""
 
-    line = serializers.IntegerField(help_text="Its number in the file, from 1.")
+    line = serializers.IntegerField(help_text="Line number in the file, from 1.")
     status = serializers.ChoiceField(choices=["created", "updated", "existing", "invalid"])
     id = serializers.UUIDField(allow_null=True)
     errors = FieldErrorOutput(many=True)  # type: ignore[assignment]

@@ -142,7 +142,9 @@ class MemoryListInput(PartitionFilterInput, PageInput):
     exact = exact_field(takes_text=True)
     kind = kind_field(required=False)
     pinned = StrictBooleanField(required=False, takes_text=True)
-    q = StrictTextField(min_length=1, max_length=QUERY_CHARACTERS_MAX, required=False, help_text="Words of the text.")
+    q = StrictTextField(
+        min_length=1, max_length=QUERY_CHARACTERS_MAX, required=False, help_text="Words that the text contains."
+    )
     created_after = StrictDateTimeField(required=False, help_text="Inclusive.")
     created_before = StrictDateTimeField(required=False, help_text="Exclusive.")
     archived = StrictBooleanField(

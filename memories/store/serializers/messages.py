@@ -79,7 +79,7 @@ class MemoryMessagesInput(PartitionScopedInput):
         required=False,
         allow_null=True,
         default=None,
-        help_text="Of the first message; the others follow. Default: 0 with a session, else none.",
+        help_text="Position of the first message; the others follow. Default: 0 with a session, otherwise none.",
     )
     kind = kind_field(required=False, default=MESSAGE_MEMORY_KIND)
     confidence = StrictNumberField(minimum=0, maximum=1, required=False, default=0.8)

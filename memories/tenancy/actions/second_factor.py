@@ -37,7 +37,7 @@ def enable_second_factor(*, user: User, secret: str, code: str, by: Actor, now: 
         with transaction.atomic():
             factor.save(force_insert=True)
     except IntegrityError as error:
-        raise Conflict("duplicate", "This account has a second factor already.") from error
+        raise Conflict("duplicate", "This account already has a second factor.") from error
     record_of_account("enable_second_factor", user, by=by, now=now)
     return codes
 

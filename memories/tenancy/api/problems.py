@@ -91,14 +91,14 @@ def api_exception_handler(error: Exception, context: dict[str, Any]) -> Response
     if isinstance(error, exceptions.APIException):
         return problem_payload(error.status_code, error.default_code, str(error.default_detail), (), _headers(error))
     if isinstance(error, TimeIsUpError):
-        return problem_payload(503, "time_limit", "The request took too long and was ended; ask for less at once.")
+        return problem_payload(503, "time_limit", "The request took too long and was cancelled; request less at once.")
     state = _log(error, context)
     again = {"Retry-After": "1"}
     if isinstance(error, (OperationalError, IntegrityError)) and state.startswith(ROLLED_BACK_STATES):
-        detail = "The request conflicted with another one on the same rows; try again."
+        detail = "The request conflicted with another request for the same rows; try again."
         return problem_payload(503, "try_again", detail, headers=again)
     if is_conflict(error):
-        return problem_payload(409, "conflict", "Another request stored the same at that moment; read it again.")
+        return problem_payload(409, "conflict", "Another request stored the same data at the same time; read it again.")
     if state == READ_ONLY_STATE:
         detail = "The database accepts no changes at the moment; try again."
         return problem_payload(503, "database_read_only", detail, headers=again)

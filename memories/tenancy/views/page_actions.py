@@ -94,5 +94,5 @@ def submit(request: HtmxRequest, form: PlatformForm, act: Callable[[], Done]) ->
         if not is_conflict(error):
             raise
         log_conflict(error)
-        form.add_error(None, "Someone else changed the same thing at this moment. Try again.")
+        form.add_error(None, "Someone else changed this item at the same time. Try again.")
     return None

@@ -20,7 +20,7 @@ def olga(acme: Tenant) -> User:
 @on_a_phone
 def test_invited_person_joins_and_the_admin_changes_the_role(console: Page, acme: Tenant) -> None:
     console.goto(page("members", acme))
-    console.get_by_label("For whom").fill("Otto")
+    console.get_by_label("Note").fill("Otto")
     console.get_by_role("button", name="Create link").click()
     link = console.locator("#new-link").inner_text()
     assert console.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")

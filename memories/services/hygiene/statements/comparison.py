@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 from memories.services.hygiene.statements.articles import lacks_article
@@ -18,6 +19,9 @@ from memories.services.hygiene.statements.vocabulary import (
 )
 from memories.services.hygiene.statements.words import Word
 
+#: Pairs that are remembered, because contexts compare the same memories again and again: as many statements as
+#: `read_statement` remembers.
+PAIRS_CACHED = 128
 #: Words of a phrase that is found again at the other end of a sentence.
 PHRASE_WORDS_MAX = 40
 #: In so few words, a comma may change who is meant: "Eat, grandma."
@@ -35,6 +39,7 @@ def states_the_same(one: str, other: str) -> bool:
     return one == other or are_equivalent(read_statement(one), read_statement(other))
 
 
+@lru_cache(PAIRS_CACHED)
 def are_equivalent(one: ParsedStatement, other: ParsedStatement) -> bool:
     """Whether two statements are equivalent; False if in doubt."""
     if one.key != other.key or _has_case_clash(one, other):

@@ -45,9 +45,12 @@ _DETERMINERS = re.compile(
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ParsedStatement:
-    """A text as its words; `is_inverted` where the verb may come first, `is_verb_last` after "dass"."""
+    """A text as its words; `is_inverted` where the verb may come first, `is_verb_last` after "dass".
+
+    Equal only to itself, so that comparisons of two can be cached.
+    """
 
     words: Sequence[Word]
     language: LanguageVocabulary
@@ -56,7 +59,7 @@ class ParsedStatement:
     #: The text, where it is read as English without evidence.
     unsure_text: str = ""
 
-    @property
+    @cached_property
     def form(self) -> tuple[tuple[str, str, int, tuple[str, ...]], ...]:
         """The form that is compared; texts with equal forms make the same statement."""
         words = read_statement(self.unsure_text, NEUTRAL).words if self.unsure_text else self.words

@@ -161,7 +161,7 @@ def test_killed_worker_leaves_a_delivery_that_is_due_again_and_ends(tenant: Tena
             assert rows.claim(delivery.pk, now=at, until=at + LATER) == 1
             assert rows.claim(delivery.pk, now=at, until=at + LATER) == 0
     ended = deliver(tenant.pk, delivery.pk, now=NOW + 9 * LATER)
-    assert results(ended) == ["The worker ended during the attempt."]
+    assert results(ended) == ["The worker stopped during the attempt."]
     assert ended is not None
     assert ended.state == "failed"
     assert receiver.received == []

@@ -122,7 +122,7 @@ def test_secret_of_a_webhook_is_shown_once(admin: Client, tenant: Tenant) -> Non
         ("email", "nobody", "Use an address such as name@example.com."),
         ("webhook", "http://example.com/", "Use a URL that starts with https://."),
         ("webhook", "http://127.0.0.1/", "Use a URL that starts with https://."),
-        ("email", "taken@example.com", "This destination exists already."),
+        ("email", "taken@example.com", "This destination already exists."),
         ("email", "", "This field is required."),
     ],
 )
@@ -180,7 +180,7 @@ def test_removal_is_undone_from_its_message(admin: Client, tenant: Tenant) -> No
     admin.post(page("alert-destination-remove", tenant, destination.pk))
     add_destination(tenant, "ops@example.com", now=NOW)
     refused = admin.post(page("alert-destination-restore", tenant, destination.pk), follow=True)
-    assert "Not restored: This destination exists already." in text_of(refused)
+    assert "Not restored: This destination already exists." in text_of(refused)
 
 
 def test_others_read_and_change_nothing(tenant: Tenant, other_tenant: Tenant) -> None:

@@ -53,7 +53,7 @@ def test_two_who_look_at_one_review_see_each_other(
     assert "<strong>olga</strong> is also viewing this page" in beat(ida, tenant, proposal).replace("  ", " ")
     viewer = client_of(new_operator("vera", "viewer", tenant))
     assert "are also viewing this page" in beat(viewer, tenant, proposal)
-    assert "vera</strong> (reads only)" in beat(olga, tenant, proposal)
+    assert "vera</strong> (read-only)" in beat(olga, tenant, proposal)
 
 
 def test_presence_ends_when_the_page_is_left(

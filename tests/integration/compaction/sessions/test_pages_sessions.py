@@ -258,7 +258,7 @@ def test_compaction_is_asked_for_once(client: Client, tenant: Tenant) -> None:
     assert 'hx-trigger="every 2s"' in text
     again = client.post(address)
     assert again.status_code == 422
-    assert "being compacted already" in text_of(again)
+    assert "already being compacted" in text_of(again)
 
 
 def test_session_with_nothing_to_compact_says_why(client: Client, tenant: Tenant) -> None:

@@ -132,7 +132,7 @@ def test_bad_corpus_is_refused_with_exit_code_2(corpus: Path, change: dict[str, 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--profile", "nonsense"], "no published scoring profile|Choose one of"),
+        (["--profile", "nonsense"], "No published scoring profile|Choose one of"),
         (["--packer", "nonsense"], "Choose one of"),
         (["--ordering", "stable"], "Choose one of"),
         (["--budgets", "0"], "budgets"),

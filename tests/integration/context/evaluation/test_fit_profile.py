@@ -135,7 +135,7 @@ def test_absent_tenant_is_input_that_cannot_be_used(tenant: Tenant, command: lis
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"base": "nobody"}, "no published scoring profile"),
+        ({"base": "nobody"}, "No published scoring profile"),
         ({"name": "adr-0040"}, "name of its own"),
         ({"name": "Two Words"}, "name of its own"),
     ],

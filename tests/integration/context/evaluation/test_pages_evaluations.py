@@ -109,7 +109,7 @@ def test_uploaded_corpus_is_measured_and_its_memories_are_gone(client: Client, t
     [
         ({"budgets": "x"}, "Enter whole numbers"),
         ({"budgets": "0"}, "Give 1 to 24 budgets"),
-        ({"profile": "nonsense"}, "no published scoring profile"),
+        ({"profile": "nonsense"}, "No published scoring profile"),
         ({"packer": "nonsense"}, "Select a valid choice"),
         ({"corpus": "file"}, "Select a valid choice"),
         ({"corpus": "upload", "corpus_name": "x"}, "Select a file"),

@@ -41,7 +41,7 @@ def assigned(tenant: Tenant) -> dict[str, str]:
 
 def test_profile_is_renamed_with_its_assignments(client: Client, tenant: Tenant) -> None:
     rename = page("budget-rename", tenant, "short")
-    assert "Assignments follow" in text_of(client.get(rename))
+    assert "Assignments move" in text_of(client.get(rename))
     for wrong in ("default", "short", "Big", ""):
         assert client.post(rename, {"name": wrong}).status_code == 422
     assert "short is now brief" in text_of(client.post(rename, {"name": "brief"}, follow=True))

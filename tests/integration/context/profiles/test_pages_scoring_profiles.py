@@ -127,7 +127,7 @@ def test_new_draft_begins_with_the_numbers_of_a_version(client: Client, tenant: 
     for fields, words in (
         ({"name": "copy"}, "already exists"),
         ({"name": "Copy"}, "lower-case letters"),
-        ({"name": "x", "based_on": "nobody"}, "There is no scoring profile of this name"),
+        ({"name": "x", "based_on": "nobody"}, "No scoring profile has this name"),
         ({"name": "x", "based_on": "own 9"}, "There is no such version"),
     ):
         refused = client.post(page("scoring-create", tenant), fields)
@@ -144,7 +144,7 @@ def test_edit_is_a_new_draft_and_says_what_differs(client: Client, tenant: Tenan
     assert first.numbers == NUMBERS
     shown = text_of(response)
     told = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", shown))
-    assert "Pool was as many as the budget asks for → becomes 100 candidates" in told
+    assert "Pool was as many as the budget needs → becomes 100 candidates" in told
     again = client.post(
         page("scoring-profile", tenant, "own") + "?version=2", typed(pool_size="100", edited_from="2"), follow=True
     )
@@ -166,7 +166,7 @@ def test_form_that_nobody_touched_changes_no_number(client: Client, tenant: Tena
     [
         ({"weight_relevance": "0.9"}, "sum to 1.2, not to 1"),
         ({"weight_relevance": "1.7"}, "A number from 0 to 1"),
-        ({"weight_relevance": "much"}, "A number is needed"),
+        ({"weight_relevance": "much"}, "A number is required"),
         ({"half_life_days": "0"}, "A number from 0.01 to 36,500 days."),
         ({"half_life_days_by_kind": "preference 180"}, "Enter kinds and days"),
         ({"half_life_days_by_kind": "preference: -1"}, "A number from 0.01"),

@@ -358,4 +358,4 @@ def test_preview_is_ranked_by_the_chosen_profile_even_a_draft(client: Client, te
         assert f'<option value="{chosen}" selected>' in shown
     refused = preview(client, tenant, query=QUESTION, profile="nobody")
     assert refused.status_code == 422
-    assert "There is no published scoring profile of this name." in text_of(refused)
+    assert "No published scoring profile has this name." in text_of(refused)

@@ -172,7 +172,7 @@ def test_merge_leaves_out_what_does_not_state_the_same_as_the_kept_one(client: C
     assert "These memories do not make the same statement. Nothing was merged." in text_of(done)
     chosen = urlencode([("action", "merge"), ("keep", bread.pk), *(("id", number) for number in (*ids, stale[0]))])
     shown = client.get(f"{page('hygiene-bulk', tenant, 'near_duplicate')}?{chosen}")
-    assert "1 memory stays, because the text does not state the same as the kept one." in text_of(shown)
+    assert "1 memory stays, because the text differs in meaning from the kept one." in text_of(shown)
     done = act(client, tenant, "near_duplicate", action="merge", id=[*ids, stale[0]], keep=bread.pk)
     assert "Merged: 1 archived, 1 kept." in text_of(done)
     assert as_stored(again).archived_at is not None
@@ -183,8 +183,8 @@ def test_bulk_merge_shows_which_memory_states_something_else(client: Client, ten
     memories = found(tenant, *OWES)
     query = urlencode([("action", "merge"), *(("id", memory.pk) for memory in memories)])
     shown = text_of(client.get(f"{page('memories-bulk', tenant)}?{query}"))
-    assert "1 memory does not state the same as the suggested one." in shown
-    assert shown.count("states something else") == 1
+    assert "1 memory differs in meaning from the suggested one." in shown
+    assert shown.count("differs in meaning") == 1
 
 
 def test_of_a_contradiction_the_newer_is_kept_where_nobody_chose(client: Client, tenant: Tenant) -> None:

@@ -108,5 +108,5 @@ def test_figures_of_a_merged_memory_and_of_live_memories_are_the_same_everywhere
     (line,) = [each for each in both.get("/").context["table"].rows if each.tenant == tenant]
     figures = client.get(page("tenant-overview", tenant)).context["memories"]
     assert [(each.live, each.tokens) for each in (line, figures)] == [(count, tokens)] * 2
-    assert re.search(rf"whole tenant .*? {count} (\d+ own )?{tokens} ", words_of(client, page("partitions", tenant)))
+    assert re.search(rf"whole tenant .*? {count} (\d+ here )?{tokens} ", words_of(client, page("partitions", tenant)))
     assert f"of {count} live memories" in words_of(client, page("embeddings", tenant))

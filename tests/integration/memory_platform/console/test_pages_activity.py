@@ -48,7 +48,7 @@ def by_now() -> dict[str, Any]:
 
 
 def test_acts_on_memories_are_listed_with_their_changes_and_undone(client: Client, tenant: Tenant) -> None:
-    assert "No acts match" in text_of(client.get(page("activity", tenant), {"group": "memories"}))
+    assert "No changes match" in text_of(client.get(page("activity", tenant), {"group": "memories"}))
     one, other, third, fourth, _ = make_bakery_memories(tenant)
     with tenant_scope(tenant.pk):
         archive_memory(memory=fourth, **by_now())
@@ -80,7 +80,7 @@ def test_archiving_is_not_undone_after_a_later_act_archived_the_memory(client: C
     with tenant_scope(tenant.pk):
         restore_memory(memory=one, **by_now())
         merge_memories(tenant_id=tenant.pk, groups={other.pk: [one.pk]}, **by_now())
-    assert "Another act has archived the memory since then" in undo(client, tenant, archived)
+    assert "The memory was archived again later" in undo(client, tenant, archived)
     assert as_stored(one).archived_at is not None
     assert [row.undo for row in rows_of(client, tenant, group="memories")][:3] == ["possible", "undone", "undone"]
 

@@ -195,7 +195,9 @@ def test_an_act_followed_by_another_one_is_not_undone(admin: Client, tenant: Ten
     _, first = admin.get(page("activity", tenant), {"group": "texts"}).context["rows"]
     text = text_of(admin.get(page("activity", tenant), {"group": "texts"}))
     assert (first.undo, text.count("Changed since")) == ("", 1)
-    assert "Undo that act first" in text_of(admin.post(page("activity-undo", tenant, first.entry.pk), follow=True))
+    assert "Undo the later change first" in text_of(
+        admin.post(page("activity-undo", tenant, first.entry.pk), follow=True)
+    )
 
 
 def test_lines_without_undo_say_why(admin: Client, tenant: Tenant) -> None:

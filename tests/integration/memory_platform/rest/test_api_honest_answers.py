@@ -135,7 +135,7 @@ def test_dry_run_counts_what_leaves(admin: APIClient, tenant: Tenant) -> None:
             *("max_length", "scopes", "The list must have at most 3 entries."),
         ),
         ("evaluations", {"corpus": "golden", "budgets": 5}, "not_a_list", "budgets", "Must be a list."),
-        ("golden-questions", {"text": ""}, "too_short", "text", "At least one character is needed."),
+        ("golden-questions", {"text": ""}, "too_short", "text", "At least one character is required."),
     ],
 )
 def test_errors_of_lists_and_lengths_are_in_plain_words(

@@ -43,7 +43,7 @@ def test_page_whose_row_was_deleted_at_that_moment_answers_409_and_logs_the_cons
     with caplog.at_level(logging.INFO):
         response = admin.post(page("member-add", tenant), {"username": leaving.username})
     assert response.status_code == 409
-    assert "Changed meanwhile" in text_of(response)
+    assert "Edit conflict" in text_of(response)
     assert "refused by the constraint memories_membership_user_id" in caplog.text
     assert "4711" not in caplog.text
     with tenant_scope(tenant.pk):
@@ -70,7 +70,7 @@ def test_form_keeps_its_text_and_says_what_happened(
     with tenant_scope(tenant.pk):
         Membership.objects.for_tenant(tenant.pk).delete()
     assert submit(request, form, store) is None
-    assert form.non_field_errors() == ["Someone else changed the same thing at this moment. Try again."]
+    assert form.non_field_errors() == ["Someone else changed this item at the same time. Try again."]
     assert "refused by the constraint" in caplog.text
     with tenant_scope(tenant.pk):
         assert not Membership.objects.for_tenant(tenant.pk).exists()

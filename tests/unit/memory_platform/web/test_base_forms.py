@@ -51,4 +51,4 @@ def test_refusal_says_unit_and_limits(form: Any, field: str, typed: str, said: s
 
 def test_limits_on_one_side_and_none() -> None:
     assert number_requirement_text(None, 5, is_whole=True, unit="days") == "A whole number, at most 5 days."
-    assert number_requirement_text(None, None, is_whole=False) == "A number is needed."
+    assert number_requirement_text(None, None, is_whole=False) == "A number is required."

@@ -163,8 +163,7 @@ NOTES: Mapping[str, str] = {
     "archive_expired": "Change the expiry on its page",
     **dict.fromkeys(("give_feedback", "withdraw_feedback"), "Vote again on its page"),
     "request_roll_up": _CAN_BE_EDITED,
-    **dict.fromkeys(("create_session", "update_session"), _CAN_BE_CHANGED),
-    **dict.fromkeys(("append_messages", "expand_message", "retry_run"), FINAL),
+    **dict.fromkeys(("create_session", "update_session", "append_messages", "expand_message", "retry_run"), FINAL),
     **dict.fromkeys(("request_compaction", "reopen_compaction", "mark_compaction_reviewed"), _CAN_BE_DECIDED),
     **dict.fromkeys(("edit_compaction", "append_missing_facts", "withdraw_appended_facts"), _CAN_BE_EDITED),
     **dict.fromkeys(("strike_fact", "keep_fact"), _CAN_BE_DECIDED),
@@ -177,7 +176,6 @@ NOTES: Mapping[str, str] = {
     **dict.fromkeys(("change_password", "change_email", "lock_out", "create_tenant", "import", "export"), FINAL),
     **dict.fromkeys(("enable_second_factor", "renew_recovery_codes", "remove_second_factor"), FINAL),
     "save_view": "Delete it on its list",
-    "delete_view": "Restore it on its list",
     **dict.fromkeys(("set_language", "set_alert_rules", "set_retention", "remove_retention"), _CAN_BE_CHANGED),
     **dict.fromkeys(("start_reembedding", "request_embedding_switch", "switch_embedding_model"), _CAN_BE_CHANGED),
     **dict.fromkeys(("retire_embedding_model", "retry_refused_vectors"), FINAL),
@@ -198,7 +196,7 @@ UNDONE_WHILE_LATEST = frozenset(
         *("link_memories", "unlink_memories", "create_snapshot"),
         *("pin_message", "unpin_message", "close_session", "restore_session"),
         *("collect_golden_question", "remove_golden_question", "restore_golden_question"),
-        *("add_alert_destination", "remove_alert_destination", "restore_alert_destination"),
+        *("add_alert_destination", "remove_alert_destination", "restore_alert_destination", "delete_view"),
         *("create_scoring_profile", "edit_scoring_profile", "retire_scoring_profile", "restore_scoring_profile"),
     }
 )

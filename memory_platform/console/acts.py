@@ -33,6 +33,7 @@ from memories.models import (
     Memory,
     Partition,
     PartitionSummary,
+    SavedView,
     Snapshot,
 )
 from memories.services.tenancy.audit_targets import audit_target_page, displayed_target_id
@@ -63,6 +64,13 @@ _DECIDED = {
 _PARTS = ("archive_memory", "restore_memory")
 #: Acts that leave a version of a memory.
 _WRITTEN = ("store_memory", "update_memory")
+#: Acts that change a choice of fields.
+_EDITS = frozenset(
+    {
+        *("update_memory", "update_session", "change_golden_question", "edit_scoring_profile"),
+        *("save_budget_profile", "roll_back_budget_profile"),
+    }
+)
 _CREATED_BUDGETS = ("create_budget_profile", "restore_budget_profile")
 #: Kinds of which a tenant has one target.
 _SINGLE = ("tenant_memo", "prompt")
@@ -122,6 +130,7 @@ _NAMED: Mapping[str, tuple[Any, str]] = {
     "invitation": (Invitation, "note"),
     "partition": (Partition, "path"),
     "message": (Message, "content"),
+    "saved_view": (SavedView, "name"),
     "snapshot": (Snapshot, "name"),
 }
 POSSIBLE, FOR_ADMINS, DONE = "possible", "admins", "undone"
@@ -144,7 +153,7 @@ def read_acts(tenant_id: UUID, entries: Sequence[AuditEntry], *, is_admin: bool)
         ActRow(
             entry,
             targets=[_target(tenant_id, entry, place, texts, is_admin) for place in range(_shown_targets(entry))],
-            changes=list(_changes(acts[entry.pk])) if entry.pk in acts else entry.fields if _has_fields(entry) else [],
+            changes=list(_changes(acts[entry.pk])) if entry.pk in acts else _changed_fields(entry),
             undo=_shown_state(entry, states.get(entry.pk, ""), is_admin),
         )
         for entry in shown
@@ -161,10 +170,6 @@ def _largest(entries: Sequence[AuditEntry]) -> list[AuditEntry]:
     for _, act, rank in ranks:
         highest[act] = max(rank, highest.get(act, 0))
     return [entry for entry, act, rank in ranks if rank == highest[act]]
-
-
-def _has_fields(entry: AuditEntry) -> bool:
-    return entry.verb in ("save_budget_profile", "roll_back_budget_profile")
 
 
 def _shown_targets(entry: AuditEntry) -> int:
@@ -232,11 +237,18 @@ def _unnamed(kind: str, target_id: str) -> str:
     match kind:
         case "tenant" | "tenant_memo":  # there is one
             return title
+        case "message":  # of an assistant that only calls tools
+            return "Message without text"
         case "prompt":
             return f"Version {target_id}"
         case "alert_rule":
             return target_id.replace("_", " ").capitalize()
     return f"{title} {target_id[:_ID_CHARACTERS]}" if _UUID.fullmatch(target_id) else displayed_target_id(target_id)
+
+
+def _changed_fields(entry: AuditEntry) -> list[str]:
+    """Return the names of the fields that an edit changed; of other acts, the label says what they change."""
+    return [name.replace("_", " ") for name in entry.fields] if entry.verb in _EDITS else []
 
 
 def _changes(act: HygieneAct) -> Iterator[str]:

@@ -32,6 +32,7 @@ from memories.models import (
     MemoryLink,
     MemoryVersion,
     PartitionSummary,
+    SavedView,
     Snapshot,
     Tenant,
     TenantMemo,
@@ -46,6 +47,7 @@ from memories.partitions.actions import (
 )
 from memories.services.partitions.paths import parse_partition
 from memories.store.actions.edit import RESTORED_FIELDS, archive_memory, restore_memory, update_memory
+from memories.tenancy.actions.saved_views import restore_view
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import Conflict, NotFound
 from memory_platform.console.act_kinds import STORED_ACTS, UNDONE_WHILE_LATEST
@@ -266,6 +268,7 @@ _UNDO: Mapping[str, Callable[..., str]] = {
     "remove_alert_destination": _by_action(
         restore_alert_destination, AlertDestination, "destination", "the destination is restored."
     ),
+    "delete_view": _by_action(restore_view, SavedView, "view", "the view is restored."),
     "save_prompt": _return_to_prompt,
     **dict.fromkeys((*_APPLIED, "reject_compaction", "roll_back_compaction"), _review_again),
     **dict.fromkeys(("save_budget_profile", "roll_back_budget_profile"), _return_to_budget),

@@ -14,7 +14,7 @@ from compaction.sessions.actions import close_session, restore_session
 from context.models import GoldenQuestion, ScoringProfileVersion
 from context.profiles.scoring_fields import scoring_profile_form_values
 from context.services.profiles.scoring_profiles import ADR_0040
-from memories.models import Memory, Tenant
+from memories.models import Memory, SavedView, Tenant
 from memories.tenancy.scopes import tenant_scope
 from tests.integration.page_helpers import TESTER, client_of, make_bakery_memories, page, text_of
 from tests.integration.scoring_helpers import ARGUMENT, new_version, prove, published
@@ -186,3 +186,20 @@ def test_publishing_a_scoring_profile(console: Console, tenant: Tenant) -> None:
     console.check(active, "publish_scoring_profile", "scoring-publish", "other", 2, **ARGUMENT, **reason, replaces="1")
     console.check(active, "roll_back_scoring_profile", "scoring-rollback", "other", other.version)
     console.check(active, "retire_scoring_profile", "scoring-retire", "other", 1)
+
+
+def test_deleted_shared_views(console: Console, tenant: Tenant) -> None:
+    def views() -> list[str]:
+        return list(SavedView.objects.for_tenant(tenant.pk).kept().values_list("name", flat=True))
+
+    console.act("saved-view-create", list="memories", name="Pinned facts", query="kind=fact", is_shared="on")
+    with tenant_scope(tenant.pk):
+        view = SavedView.objects.for_tenant(tenant.pk).get()
+    console.check(views, "delete_view", "saved-view-delete", view.pk)
+
+
+def test_edits_name_the_fields_that_they_changed(console: Console, tenant: Tenant) -> None:
+    one, *_ = make_bakery_memories(tenant)
+    fields = {"content": "New text.", "kind": "fact", "confidence": "0.5", "metadata": "{}", "seen_version": "1"}
+    console.act("memory", one.pk, **fields)
+    assert {"content", "confidence"} <= set(console.newest("update_memory").changes)

@@ -207,7 +207,7 @@ def _is_closed_by_server(connection: Any) -> bool:
 def _idle_connection(pool: Any) -> Any:
     """Return a connection if only one is in use. If there is no other, the pool opens one for a later request."""
     counts = pool.get_stats()
-    if counts["pool_size"] - counts["pool_available"] > 1:
+    if counts["pool_size"] - counts["pool_available"] > 1 or counts["pool_max"] < 2:
         return None
     with suppress(PoolTimeout):
         connection = pool.getconn(timeout=IDLE_WAIT_SECONDS)

@@ -31,15 +31,18 @@ def assert_linear(work: Callable[[int], object], size: int) -> None:
 
 
 def _fastest(work: Callable[[int], object], size: int) -> float:
-    times, tracer = [], sys.gettrace()
+    return min(seconds_of(lambda: work(size)) for _ in range(_RUNS))
+
+
+def seconds_of(work: Callable[[], object]) -> float:
+    """Return the processor time of a piece of work, without measuring its coverage."""
+    tracer = sys.gettrace()
     gc.disable()  # how often it runs depends on everything else in this process
     sys.settrace(None)  # or the measurement of coverage would be most of what is timed
     try:
-        for _ in range(_RUNS):
-            started = time.process_time()
-            work(size)
-            times.append(time.process_time() - started)
+        started = time.process_time()
+        work()
+        return time.process_time() - started
     finally:
         sys.settrace(tracer)
         gc.enable()
-    return min(times)

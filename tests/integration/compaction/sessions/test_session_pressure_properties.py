@@ -89,8 +89,8 @@ class Emergency:
         return []
 
 
-@pytest.fixture
-def tenant(db: None) -> Tenant:
+@pytest.fixture(scope="module")
+def tenant(module_db: None) -> Tenant:
     """With more memories and a longer memo than small windows hold."""
     tenant = make_tenant()
     for number in range(40):

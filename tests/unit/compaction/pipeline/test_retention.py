@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from compaction.services.pipeline.retention.check import check_retention, extract_facts
 from compaction.services.pipeline.retention.matches import FACT_KINDS
 from compaction.services.sessions.turns import SessionTurn
-from tests.timing import allowed_seconds
+from tests.timing import allowed_seconds, seconds_of
 
 DATA = Path(__file__).parent / "data"
 
@@ -159,11 +159,9 @@ HOSTILE = [
 
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_hostile_text_takes_time_in_proportion_to_its_length(piece):
-    text = piece * (60_000 // len(piece)) + "!"
-    began = time.process_time()
-    check_retention(extract_facts([said(text)])[:2000], [text])
-    # a quadratic rule takes minutes
-    assert time.process_time() - began < 10.0
+    text = piece * (20_000 // len(piece)) + "!"
+    # a quadratic rule takes many seconds
+    assert seconds_of(lambda: check_retention(extract_facts([said(text)])[:2000], [text])) < 1.1
 
 
 def test_seven_hundred_messages_are_checked_in_a_moment():

@@ -106,7 +106,7 @@ class Membership(models.Model):
         constraints = [unique("membership_is_unique", "user", "tenant")]
 
     def __str__(self) -> str:
-        return f"user {self.user_id} in tenant {self.tenant_id}"
+        return f"{self.user} in {self.tenant}"
 
 
 class SavedViewList(models.TextChoices):

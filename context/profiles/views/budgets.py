@@ -84,7 +84,10 @@ def _effect_inputs(
     if typed is None and questions is None:
         questions, _ = saved_questions(request.tenant.id, request.tenant.name)
     trial = BudgetTrialForm(typed if typed is not None else _first_question(request, name, questions or []))
-    return {"section": "budgets", "current": current, "trial": trial}
+    # A preview keeps the version that its form was opened with, so that saving it finds a version saved since.
+    seen = whole_number(request.GET.get("edited_from"))
+    edited_from = current.version if seen < 0 else seen
+    return {"section": "budgets", "current": current, "trial": trial, "edited_from": edited_from}
 
 
 def _profile_page(request: HtmxRequest, name: str, typed: QueryDict | None) -> dict[str, Any]:

@@ -160,6 +160,7 @@ def test_prompt_is_read_saved_and_rolled_back(admin: Client, tenant: Tenant) -> 
     stale = admin.post(page("prompts", tenant), typed("Be long."))
     assert stale.status_code == 422
     assert "Someone else saved the prompt in the meantime" in text_of(stale)
+    assert 'name="edited_from" value="2"' in text_of(stale), "saving again is allowed"
     back = admin.post(page("prompt-rollback", tenant, 1), follow=True)
     assert "Rolled back to version 1, saved as version" in text_of(back)
     assert "rolled back to version 1 by" in text_of(back)

@@ -262,6 +262,16 @@ def test_budget_saved_from_an_old_page_is_refused(client: Client, tenant: Tenant
     assert in_force(tenant).default_tokens == 500
 
 
+def test_preview_keeps_the_version_that_the_page_was_opened_with(client: Client, tenant: Tenant) -> None:
+    opened = text_of(client.get(page("budgets", tenant)))
+    client.post(page("budgets", tenant), NUMBERS | {"default_tokens": 500, "edited_from": 0})
+    draft = NUMBERS | {"default_tokens": 900} | dict(re.findall(r'name="(edited_from)" value="(\d+)"', opened))
+    preview = text_of(client.get(page("budgets", tenant), draft, headers=HTMX))
+    assert re.findall(r'name="edited_from" value="(\d+)"', preview) == ["0"]
+    refused = text_of(client.post(page("budgets", tenant), draft))
+    assert re.findall(r'name="edited_from" value="(\d+)"', refused) == ["1"]
+
+
 def test_invalid_budget_is_answered_422_and_saves_nothing(client: Client, tenant: Tenant) -> None:
     for field, value in (
         ("default_tokens", "0"),

@@ -237,6 +237,7 @@ def test_superuser_creates_a_tenant_and_any_person_becomes_its_member(superuser:
         membership = Membership.objects.for_tenant(made.pk).get(user_id=user.pk)
         verbs = set(AuditEntry.objects.for_tenant(made.pk).values_list("verb", flat=True))
     assert verbs == {"create_tenant", "add_member"}
+    assert "olga in Initech" in superuser.get(page("membership_delete", membership.pk)).content.decode()
     superuser.post(page("membership_delete", membership.pk), {"post": "yes"})
     with admin_write_scope():
         assert not Membership.objects.for_tenant(made.pk).exists()

@@ -117,7 +117,8 @@ def retry_refused_vectors(*, tenant: Tenant, model: str, by: Actor, now: datetim
 @transaction.atomic
 def retry_embeddings(*, tenant: Tenant, by: Actor, now: datetime) -> list[UUID]:
     """Make memories whose embedding failed pending again; return their ids."""
-    return _make_pending("retry_embeddings", tenant, Memory.objects.with_failed_embedding(), by, now)
+    failed = Memory.objects.for_tenant(tenant.pk).with_failed_embedding()
+    return _make_pending("retry_embeddings", tenant, failed, by, now)
 
 
 @transaction.atomic
@@ -126,13 +127,14 @@ def reembed_memories(*, tenant: Tenant, memory_ids: Iterable[UUID], by: Actor, n
 
     The old vectors are deleted at once, so until a memory has new ones, only its words are found.
     """
-    ids = _make_pending("reembed_memories", tenant, Memory.objects.unarchived().with_ids(memory_ids), by, now)
+    chosen = Memory.objects.for_tenant(tenant.pk).unarchived().with_ids(memory_ids)
+    ids = _make_pending("reembed_memories", tenant, chosen, by, now)
     MemoryEmbedding.objects.for_tenant(tenant.pk).filter(memory_id__in=ids, is_current=True).delete()
     return ids
 
 
 def _make_pending(verb: str, tenant: Tenant, rows: Any, by: Actor, now: datetime) -> list[UUID]:
-    ids = list(rows.for_tenant(tenant.pk).locked().values_list("pk", flat=True))
+    ids = list(rows.locked().values_list("pk", flat=True))
     if ids:
         Memory.objects.filter(pk__in=ids).update(embedding_state=Memory.EmbeddingState.PENDING, embedding_error="")
         record_audit(verb, "memory", ids, tenant_id=tenant.pk, fields=["embedding_state"], by=by, now=now)

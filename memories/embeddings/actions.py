@@ -117,9 +117,8 @@ def retry_refused_vectors(*, tenant: Tenant, model: str, by: Actor, now: datetim
 @transaction.atomic
 def retry_embeddings(*, tenant: Tenant, by: Actor, now: datetime) -> list[UUID]:
     """Make memories whose embedding failed pending again; return their ids."""
-    return _make_pending(
-        "retry_embeddings", tenant, Memory.objects.for_tenant(tenant.pk).with_failed_embedding(), by, now
-    )
+    failed = Memory.objects.for_tenant(tenant.pk).with_failed_embedding()
+    return _make_pending("retry_embeddings", tenant, failed, by, now)
 
 
 @transaction.atomic
@@ -128,8 +127,8 @@ def reembed_memories(*, tenant: Tenant, memory_ids: Iterable[UUID], by: Actor, n
 
     The old vectors are deleted at once, so until a memory has new ones, only its words are found.
     """
-    rows = Memory.objects.for_tenant(tenant.pk).unarchived().with_ids(memory_ids)
-    ids = _make_pending("reembed_memories", tenant, rows, by, now)
+    chosen = Memory.objects.for_tenant(tenant.pk).unarchived().with_ids(memory_ids)
+    ids = _make_pending("reembed_memories", tenant, chosen, by, now)
     MemoryEmbedding.objects.for_tenant(tenant.pk).filter(memory_id__in=ids, is_current=True).delete()
     return ids
 

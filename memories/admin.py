@@ -39,10 +39,10 @@ for model in (APIKey, Group, User):
 class PersonAdmin(UserAdmin):
     """Accounts of people."""
 
-    def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+    def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         return obj != request.user and super().has_delete_permission(request, obj)
 
-    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+    def delete_model(self, request: HttpRequest, obj: User) -> None:
         delete_operator(user=obj, **by_now(request))
 
     def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:

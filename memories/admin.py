@@ -42,7 +42,7 @@ class PersonAdmin(UserAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         return obj != request.user and super().has_delete_permission(request, obj)
 
-    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+    def delete_model(self, request: HttpRequest, obj: User) -> None:
         delete_operator(user=obj, **by_now(request))
 
     def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:

@@ -58,6 +58,17 @@ def test_both_contexts_stand_side_by_side_with_lines_and_a_table(client: Client,
     assert counted_rows() == before
 
 
+def test_rows_of_both_contexts_are_read_with_one_query_and_escaped(client: Client, tenant: Tenant) -> None:
+    make_bakery_memories(tenant)
+    store_memories_for_pages(tenant, ("<b>ERR_4012</b> {text} means {0}.", "agent=support", "fact"), confidence=1.0)
+    new_version(tenant, "sure", numbers=ONLY_CONFIDENCE)
+    with CaptureQueriesContext(connection) as queries:
+        response = compare(client, tenant, HTMX, query=QUESTION, max_tokens=90, left="adr-0040", right="sure@1")
+    assert "&lt;b&gt;ERR_4012&lt;/b&gt; {text} means {0}." in text_of(response)
+    rows = [query["sql"] for query in queries if query["sql"].startswith('SELECT "memories_memory"."kind"')]
+    assert len(rows) == 1
+
+
 def test_a_long_table_is_loaded_when_it_is_opened(client: Client, tenant: Tenant) -> None:
     for number in range(30):
         row = (

@@ -11,6 +11,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from context.profiles.actions.budget_profiles import create_budget_profile
@@ -89,11 +90,12 @@ def test_entry_that_cannot_be_asked_is_answered_422(wish: dict[str, Any], client
         assert client.get(address, headers=headers).status_code == 422
 
 
-def test_no_budget_for_what_is_nowhere_is_said(client: Client, tenant: Tenant) -> None:
+def test_no_budget_for_what_is_nowhere_is_said_after_one_search_by_words(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
-    assert "No budget up to 32,000 tokens includes it" in text_of(
-        ask(client, tenant, "inclusion-budget", query=QUESTION, max_tokens=60, item=uuid4())
-    )
+    with CaptureQueriesContext(connection) as queries:
+        answer = ask(client, tenant, "inclusion-budget", query=QUESTION, max_tokens=60, item=uuid4())
+    assert "No budget up to 32,000 tokens includes it" in text_of(answer)
+    assert sum("AS matching" in query["sql"] for query in queries) == 1
 
 
 def test_minimum_score_is_told_beside_the_score(client: Client, tenant: Tenant) -> None:

@@ -1,18 +1,18 @@
 """What the signature of row scopes costs (ADR-0128): the same requests with signed scopes that policies check, and with
 unsigned scopes that they do not.
 
-Both are sent in pairs to one database, as two roles. Processor time of this process and of the database is compared.
+Both are sent in turn to one database, as two roles. Processor time of this process and of the database is compared.
 With two tenants, which take turns, no connection remembers the token that a request begins with (ADR-0254).
 
-    python -m benchmarks.bench_row_scopes --memories 20000 --tenants 1
+    python -m benchmarks.bench_row_scopes --memories 20000
 """
 
 import gc
 import random
 import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from itertools import cycle
 from pathlib import Path
 from statistics import median
@@ -58,15 +58,25 @@ _REPLACE = " ".join(
 )
 
 
-def switch_between_roles() -> Callable[[bool], None]:
-    """Return a function that lets scopes be signed and policies check them, or neither, in a connection of its own."""
-    from django.db import connection, connections
+def add_unchecked_policies() -> None:
+    """Let the role of maintenance see what the API's role does, without the check of signatures."""
+    from django.db import connections
+
+    with connections["owner"].cursor() as cursor:
+        cursor.execute(_UNCHECKED_POLICIES.replace("REPLACE_KINDS", _REPLACE))
+
+
+@contextmanager
+def both_connections() -> Iterator[Callable[[bool], None]]:
+    """Yield a function that lets scopes be signed and policies check them, or neither, in a connection of its own."""
+    from django.db import connection
 
     import memories.tenancy.scopes as scopes_module
     from memory_platform.postgres import roles
 
-    with connections["owner"].cursor() as cursor:
-        cursor.execute(_UNCHECKED_POLICIES.replace("REPLACE_KINDS", _REPLACE))
+    wrapper: Any = connection
+    wrapper.close()
+    wrapper.close_pool()
     opened = {}
     for is_checked, alias in ((False, roles.MAINTENANCE), (True, roles.API)):
         with roles.logged_in_as(alias):
@@ -80,7 +90,9 @@ def switch_between_roles() -> Callable[[bool], None]:
         scopes.row_scope_token = sign if is_checked else lambda name, argument, _pid: f"{name}:{argument}:"
         scopes._REMEMBERED = remembered if is_checked else ""
 
-    return switch
+    yield switch
+    opened[False].close()
+    switch(True)
 
 
 class Processor:
@@ -124,13 +136,7 @@ def requests(*keys: str) -> dict[str, Callable[[], Any]]:
     }
 
 
-def measure(
-    call: Callable[[], Any],
-    switch: Callable[[bool], None],
-    rounds: int,
-    count: int,
-    warm_up: int = WARM_UP_REQUESTS,
-) -> str:
+def measure(call: Callable[[], Any], switch: Callable[[bool], None], rounds: int, count: int) -> str:
     """Return columns: processor milliseconds of a request with and without, the ratio, and its 95 % interval.
 
     A round is the median of its requests. The times are medians of the rounds, the ratio is `hodges_lehmann` of pairs.
@@ -139,29 +145,53 @@ def measure(
     for number in range(rounds):
         for is_checked in (True, False) if number % 2 else (False, True):
             switch(is_checked)
-            for _ in range(warm_up):
-                answer = call()
-                if answer.status_code >= 300:
-                    raise RuntimeError(answer.content[:300])
-            if warm_up:
-                gc.collect()
+            _warm_up(call)
             processor = Processor()
             taken[is_checked].append(median(processor.of(call) for _ in range(count)))
+    return _columns(taken)
+
+
+def measure_in_turn(call: Callable[[], Any], rounds: int, count: int) -> str:
+    """Return columns as `measure` does; each round has new connections, between which its requests alternate."""
+    taken: dict[bool, list[float]] = {True: [], False: []}
+    for _ in range(rounds):
+        with both_connections() as switch:
+            for is_checked in (True, False):
+                switch(is_checked)
+                _warm_up(call)
+            processor = Processor()
+            of_round: dict[bool, list[float]] = {True: [], False: []}
+            for number in range(count):
+                for is_checked in (True, False) if number % 2 else (False, True):
+                    switch(is_checked)
+                    of_round[is_checked].append(processor.of(call))
+        for is_checked, times in of_round.items():
+            taken[is_checked].append(median(times))
+    return _columns(taken)
+
+
+def _warm_up(call: Callable[[], Any]) -> None:
+    for _ in range(WARM_UP_REQUESTS):
+        answer = call()
+        if answer.status_code >= 300:
+            raise RuntimeError(answer.content[:300])
+    gc.collect()
+
+
+def _columns(taken: dict[bool, list[float]]) -> str:
     ratios = [checked / plain for checked, plain in zip(taken[True], taken[False], strict=True)]
     ratio, low, high = hodges_lehmann(ratios)
     return f"{median(taken[True]):>12.2f}{median(taken[False]):>12.2f}{ratio:>10.3f}{low:>10.3f} to {high:.3f}"
 
 
 def main() -> int:
-    options = argument_parser(__doc__, memories=20_000, tenants=1, pairs=1_000).parse_args()
+    options = argument_parser(__doc__, memories=20_000, tenants=1, rounds=40, requests=16).parse_args()
     with throwaway_database():
         keys = [new_key(load_memories(options.memories - number)) for number in range(options.tenants)]
-        switch = switch_between_roles()
+        add_unchecked_policies()
         print(f"{'request':<18}{'checked ms':>12}{'plain ms':>12}{'ratio':>10}")
         for name, call in requests(*keys).items():
-            measure(call, switch, 1, 1)
-            print(f"{name:<18}{measure(call, switch, options.pairs, options.tenants, warm_up=0)}", flush=True)
-        switch(True)
+            print(f"{name:<18}{measure_in_turn(call, options.rounds, options.requests)}", flush=True)
     return 0
 
 

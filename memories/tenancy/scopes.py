@@ -40,7 +40,8 @@ def _set_scope(name: str, argument: str) -> None:
     driver: Any = connection.connection
     token = row_scope_token(name, argument, driver.info.backend_pid)
     # a connection remembers the last token that it is told to, but none that expires (ADR-0254)
-    if name != _REMEMBERED or settings.DATABASE_POOLER or getattr(driver, "remembered_token", None) == token:
+    expires = settings.DATABASE_POOLER or settings.DATABASE_CITUS
+    if expires or name != _REMEMBERED or getattr(driver, "remembered_token", None) == token:
         set_locally({_SCOPE: token})
     else:
         send_prepared(_OPEN, [token])

@@ -91,4 +91,4 @@ def test_every_address_that_changes_something_is_known() -> None:
 def test_form_names_the_state_that_it_was_opened_with(name: str) -> None:
     field, template = STATED[name]
     text = (TEMPLATES / template).read_text()
-    assert re.search(rf'<input type="hidden" name="{field}" value="{{{{', text), f"{template} has no {field}"
+    assert re.search(rf'<input type="hidden" name="{field}" value="{{[{{%]', text), f"{template} has no {field}"

@@ -12,7 +12,7 @@ import random
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from itertools import cycle
 from pathlib import Path
 from statistics import median
@@ -82,6 +82,8 @@ def both_connections() -> Iterator[Callable[[bool], None]]:
         with roles.logged_in_as(alias):
             connection.ensure_connection()
             opened[is_checked], connection.connection = connection.connection, None
+    # the role without checks would have no second connection for a search
+    wrapper.second_connection = nullcontext
     scopes: Any = scopes_module
     sign, remembered = scopes.row_scope_token, scopes._REMEMBERED
 

@@ -257,6 +257,7 @@ def _read_admitted(
     """
     found: list[Candidate] = []
     vectors: dict[UUID, EmbeddingVectors] = {}
+    needs_tokens = request.gate.needs_tokens
     scope: AbstractContextManager[object] = stack
     while unread := admission.unread():
         # the end of the scope comes with the last rows; where they were too few, others follow in one of their own
@@ -267,7 +268,7 @@ def _read_admitted(
             sent = read(unread[:own])
         for more, more_vectors in (sent.read(), others.read()):
             found, vectors = [*found, *more], vectors | more_vectors
-            if request.gate.needs_tokens:
+            if needs_tokens:
                 admission.learn([(row.id.int, row.token_counts[request.gate.encoding]) for row in more])
         scope = tenant_scope(request.scope.tenant_id, is_pipelined=True)
     if len(found) > len(admission.chosen):

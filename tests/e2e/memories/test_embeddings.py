@@ -36,7 +36,7 @@ def test_admin_fills_a_model_switches_and_rolls_back(console: Page, acme: Tenant
     console.goto(page("embeddings", acme))
     console.uncheck("input[name=switches_when_filled]")
     console.get_by_role("button", name="Start re-embedding").click()
-    expect(console.locator("#body")).to_contain_text("0 of 5 vectors made")
+    expect(console.locator("#body")).to_contain_text("0 of 5 vectors created")
     work(acme)
     # The page asks again by itself.
     expect(console.get_by_role("link", name="Switch to it")).to_be_visible()

@@ -85,7 +85,7 @@ def test_bad_collection_is_told_on_the_preview(change: dict[str, str], client: C
 def test_memory_outside_of_the_partition_or_archived_is_not_wanted(
     client: Client, tenant: Tenant, memories: list[Memory]
 ) -> None:
-    assert "outside of the question" in text_of(collect(client, tenant, memories[0].pk, partition="agent=support"))
+    assert "outside the question" in text_of(collect(client, tenant, memories[0].pk, partition="agent=support"))
     with tenant_scope(tenant.pk):
         archive_memory(memory=memories[1], by=TESTER, now=timezone.now())
     assert "is archived" in text_of(collect(client, tenant, memories[1].pk))

@@ -72,7 +72,7 @@ def test_admin_fills_switches_rolls_back_and_removes(admin: Client, tenant: Tena
     address = page("embeddings", tenant)
     assert begin(admin, tenant).status_code == 302
     text = text_of(admin.get(address))
-    assert "0 of 5 vectors made" in text
+    assert "0 of 5 vectors created" in text
     assert "every 2s" in text
     work(tenant, SECOND)
     text = text_of(admin.get(address))

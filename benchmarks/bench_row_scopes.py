@@ -2,7 +2,6 @@
 unsigned scopes that they do not.
 
 Both are sent in turn to one database, as two roles. Processor time of this process and of the database is compared.
-With two tenants, which take turns, no connection remembers the token that a request begins with (ADR-0254).
 
     python -m benchmarks.bench_row_scopes --memories 20000
 """
@@ -13,7 +12,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from itertools import cycle
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -85,12 +83,11 @@ def both_connections() -> Iterator[Callable[[bool], None]]:
     # the role without checks would have no second connection for a search
     wrapper.second_connection = nullcontext
     scopes: Any = scopes_module
-    sign, remembered = scopes.row_scope_token, scopes._REMEMBERED
+    sign = scopes.row_scope_token
 
     def switch(is_checked: bool) -> None:
         connection.connection = opened[is_checked]
         scopes.row_scope_token = sign if is_checked else lambda name, argument, _pid: f"{name}:{argument}:"
-        scopes._REMEMBERED = remembered if is_checked else ""
 
     yield switch
     opened[False].close()
@@ -118,23 +115,20 @@ class Processor:
         return self.milliseconds() - start
 
 
-def requests(*keys: str) -> dict[str, Callable[[], Any]]:
-    """Return the measured requests by name; each uses the next key."""
+def requests(key: str) -> dict[str, Callable[[], Any]]:
+    """Return the measured requests by name."""
     from rest_framework.test import APIClient
 
-    clients = cycle(APIClient(headers={"Authorization": f"Bearer {key}", "Host": "localhost"}) for key in keys)
-    draw = random.Random(3)
+    client, draw = APIClient(headers={"Authorization": f"Bearer {key}", "Host": "localhost"}), random.Random(3)
 
     def context() -> Any:
         body = {"query": question_with_rare_words(draw), "max_tokens": 2_000, "partition": "user=u7"}
-        return next(clients).post("/api/v1/context", body, format="json")
+        return client.post("/api/v1/context", body, format="json")
 
     return {
         "context": context,
-        "store a memory": lambda: next(clients).post(
-            "/api/v1/memories", {"content": str(draw.random())}, format="json"
-        ),
-        "list memories": lambda: next(clients).get("/api/v1/memories"),
+        "store a memory": lambda: client.post("/api/v1/memories", {"content": str(draw.random())}, format="json"),
+        "list memories": lambda: client.get("/api/v1/memories"),
     }
 
 
@@ -187,12 +181,12 @@ def _columns(taken: dict[bool, list[float]]) -> str:
 
 
 def main() -> int:
-    options = argument_parser(__doc__, memories=20_000, tenants=1, rounds=40, requests=16).parse_args()
+    options = argument_parser(__doc__, memories=20_000, rounds=40, requests=16).parse_args()
     with throwaway_database():
-        keys = [new_key(load_memories(options.memories - number)) for number in range(options.tenants)]
+        key = new_key(load_memories(options.memories))
         add_unchecked_policies()
         print(f"{'request':<18}{'checked ms':>12}{'plain ms':>12}{'ratio':>10}")
-        for name, call in requests(*keys).items():
+        for name, call in requests(key).items():
             print(f"{name:<18}{measure_in_turn(call, options.rounds, options.requests)}", flush=True)
     return 0
 

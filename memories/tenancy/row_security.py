@@ -9,33 +9,15 @@ from django.db.migrations.operations.base import Operation
 #: application may differ by as much.
 POOLED_TOKEN_SECONDS = 300
 
-#: The secrets are in a schema of their own, on which the application's role has no rights.
-#:
-#: `row_scope` returns the argument of the scope if `app.scope` is a token of that kind for this connection, else NULL;
-#: behind a pooler, if it was made a few minutes before (ADR-0246). `open_row_scope` sets `app.scope` and has the
-#: connection remember the token if it is valid, so that `row_scope` need not check the signature again (ADR-0254). What
-#: a connection remembers is in sequences: `currval` is its own, and only `setval` changes it, for which the
-#: application's role has no right. The digest contains a secret number, because 64 bits of a digest that anyone can
-#: compute could be met by trying. `app.remembers` is no secret: it names the process in which the sequences have
-#: values, because `currval` raises an error elsewhere: in parallel workers, standbys and the nodes of Citus.
-#:
-#: Types are qualified and there is no `SET search_path`, which would cost as much as the check: of the names that a
-#: caller could put in front, only types would be looked up. PostgreSQL prepares each expression again in each
-#: transaction, function by function: there are few, and none needs a query.
+#: The secret is in a schema of its own, on which the application's role has no rights. Returns the argument of the
+#: scope if `app.scope` is a token of that kind for this connection, else NULL; behind a pooler, if it was made a few
+#: minutes before (ADR-0246). Types are qualified and there is no `SET search_path`, which would cost as much as the
+#: check: of the names that a caller could put in front, only types would be looked up.
 ROW_SCOPES = """
 CREATE SCHEMA IF NOT EXISTS row_scopes;
 CREATE TABLE IF NOT EXISTS row_scopes.signing_key (inner_pad bytea NOT NULL, outer_pad bytea NOT NULL);
-CREATE UNLOGGED SEQUENCE IF NOT EXISTS row_scopes.secret MINVALUE -9223372036854775808;
-CREATE UNLOGGED SEQUENCE IF NOT EXISTS row_scopes.known MINVALUE -9223372036854775808;
-
-CREATE OR REPLACE FUNCTION row_scopes.digest(token pg_catalog.text) RETURNS pg_catalog.int8 LANGUAGE sql AS $$
-    SELECT pg_catalog.hashbyteaextended(pg_catalog.sha256(
-        pg_catalog.textsend(token) || pg_catalog.int8send(pg_catalog.currval('row_scopes.secret'))
-    ), 0)
-$$;
-
-CREATE OR REPLACE FUNCTION row_scopes.checked(kind pg_catalog.text) RETURNS pg_catalog.text
-STABLE PARALLEL SAFE LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION public.row_scope(kind pg_catalog.text) RETURNS pg_catalog.text
+STABLE PARALLEL SAFE SECURITY DEFINER LANGUAGE plpgsql AS $$
 DECLARE
     token pg_catalog.text := pg_catalog.current_setting('app.scope', true);
     inner_key pg_catalog.bytea;
@@ -58,53 +40,6 @@ BEGIN
             ) <= TOKEN_SECONDS
         )
     THEN pg_catalog.split_part(token, ':', 2) END;
-END
-$$;
-
-CREATE OR REPLACE FUNCTION public.row_scope(kind pg_catalog.text) RETURNS pg_catalog.text
-STABLE PARALLEL SAFE SECURITY DEFINER LANGUAGE plpgsql AS $$
-DECLARE
-    token pg_catalog.text := pg_catalog.current_setting('app.scope', true);
-BEGIN
-    IF pg_catalog.current_setting('app.remembers', true) = pg_catalog.pg_backend_pid()::pg_catalog.text THEN
-        RETURN CASE WHEN pg_catalog.split_part(token, ':', 1) <> kind THEN NULL
-            WHEN row_scopes.digest(token) = pg_catalog.currval('row_scopes.known')
-            THEN pg_catalog.split_part(token, ':', 2) ELSE row_scopes.checked(kind) END;
-    END IF;
-    RETURN row_scopes.checked(kind);
-END
-$$;
-
-CREATE OR REPLACE FUNCTION row_scopes.remembered(token pg_catalog.text) RETURNS pg_catalog.text
-LANGUAGE plpgsql AS $$
-DECLARE
-    here pg_catalog.text := pg_catalog.pg_backend_pid();
-BEGIN
-    PERFORM pg_catalog.set_config('app.scope', token, true);
-    IF pg_catalog.current_setting('transaction_read_only') = 'on' OR pg_catalog.split_part(token, ':', 3) <> here
-        OR row_scopes.checked(pg_catalog.split_part(token, ':', 1)) IS NULL
-    THEN
-        RETURN token;
-    END IF;
-    IF pg_catalog.current_setting('app.remembers', true) IS DISTINCT FROM here THEN
-        PERFORM pg_catalog.setval('row_scopes.secret', pg_catalog.hashbyteaextended(
-            pg_catalog.uuid_send(pg_catalog.gen_random_uuid()) || pg_catalog.uuid_send(pg_catalog.gen_random_uuid()), 0
-        ));
-        PERFORM pg_catalog.set_config('app.remembers', here, false);
-    END IF;
-    PERFORM pg_catalog.setval('row_scopes.known', row_scopes.digest(token));
-    RETURN token;
-END
-$$;
-
-CREATE OR REPLACE FUNCTION public.open_row_scope(token pg_catalog.text) RETURNS pg_catalog.text
-SECURITY DEFINER LANGUAGE plpgsql AS $$
-BEGIN
-    IF pg_catalog.current_setting('app.remembers', true) = pg_catalog.pg_backend_pid()::pg_catalog.text THEN
-        RETURN CASE WHEN row_scopes.digest(token) = pg_catalog.currval('row_scopes.known')
-            THEN pg_catalog.set_config('app.scope', token, true) ELSE row_scopes.remembered(token) END;
-    END IF;
-    RETURN row_scopes.remembered(token);
 END
 $$
 """.replace("TOKEN_SECONDS", str(POOLED_TOKEN_SECONDS))

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db import IntegrityError, OperationalError, connection, transaction
 from psycopg.errors import DeadlockDetected, ForeignKeyViolation
 
-from memories.tenancy.queries.prepared import execute_prepared, send_now, send_prepared, set_locally
+from memories.tenancy.queries.prepared import execute_prepared, send_now, set_locally
 from memories.tenancy.row_scope_tokens import row_scope_token
 from memory_platform.postgres.base import DatabaseWrapper, TransactionStart
 from memory_platform.postgres.roles import logged_in_across_tenants
@@ -27,8 +27,6 @@ Result = TypeVar("Result")
 
 _SCOPE = "app.scope"
 _READ = "SELECT coalesce(current_setting('app.scope', true), '')"
-_OPEN = "SELECT open_row_scope(%s)"
-_REMEMBERED = "tenant"
 #: The scope of the innermost block inside a transaction.
 _open: ContextVar[tuple[str, str] | None] = ContextVar("open scope", default=None)
 #: What ends the transaction of the last write of a request; see `last_write_held`.
@@ -38,14 +36,7 @@ _last_write: ContextVar[ExitStack | None] = ContextVar("last write", default=Non
 def _set_scope(name: str, argument: str) -> None:
     # The server binds the token: the text of a statement is visible to other connections of the same role.
     driver: Any = connection.connection
-    token = row_scope_token(name, argument, driver.info.backend_pid)
-    # a connection remembers the last token that it is told to, but none that expires (ADR-0254)
-    expires = settings.DATABASE_POOLER or settings.DATABASE_CITUS
-    if expires or name != _REMEMBERED or getattr(driver, "remembered_token", None) == token:
-        set_locally({_SCOPE: token})
-    else:
-        send_prepared(_OPEN, [token])
-        driver.remembered_token = token
+    set_locally({_SCOPE: row_scope_token(name, argument, driver.info.backend_pid)})
 
 
 @contextmanager

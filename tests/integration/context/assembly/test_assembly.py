@@ -37,9 +37,7 @@ RYE = "Alex prefers rye flour over wheat flour."
 MEMO = "You help in a bakery."
 INEXACT_MODEL = "claude-opus-4-7"
 INEXACT_FACTOR = 1.6  # of the model catalog
-SCOPE_STATEMENT = re.compile(
-    r"SAVEPOINT|RELEASE SAVEPOINT|SELECT set_config|SELECT open_row_scope|SELECT coalesce\(current_setting"
-)
+SCOPE_STATEMENT = re.compile(r"SAVEPOINT|RELEASE SAVEPOINT|SELECT set_config|SELECT coalesce\(current_setting")
 
 
 def test_context_leads_with_the_memo_and_holds_the_best_memory() -> None:

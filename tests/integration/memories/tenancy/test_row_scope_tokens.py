@@ -32,11 +32,8 @@ def visible_memories() -> object:
     return run_sql("SELECT count(*) FROM memories_memory")
 
 
-SET, OPEN = "SELECT set_config('app.scope', %s, true)", "SELECT open_row_scope(%s)"
-
-
-def take_scope(token: str, statement: str = SET) -> None:
-    run_sql(statement, token)
+def take_scope(token: str) -> None:
+    run_sql("SELECT set_config('app.scope', %s, true)", token)
 
 
 def backend_pid() -> int:
@@ -56,16 +53,13 @@ FORGERIES: dict[str, Callable[[str, Tenant], str]] = {
 }
 
 
-@pytest.mark.parametrize("statement", [SET, OPEN])
 @pytest.mark.parametrize("forgery", FORGERIES)
-def test_statement_cannot_give_itself_another_scope(
-    tenant: Tenant, other_tenant: Tenant, forgery: str, statement: str
-) -> None:
+def test_statement_cannot_give_itself_another_scope(tenant: Tenant, other_tenant: Tenant, forgery: str) -> None:
     make_memory(tenant)
     make_memory(other_tenant)
     with tenant_scope(tenant.pk):
         assert visible_memories() == 1
-        take_scope(FORGERIES[forgery](str(run_sql("SELECT current_setting('app.scope')")), other_tenant), statement)
+        take_scope(FORGERIES[forgery](str(run_sql("SELECT current_setting('app.scope')")), other_tenant))
         assert visible_memories() == 0
 
 
@@ -78,22 +72,6 @@ def test_application_makes_tokens_that_hold(tenant: Tenant) -> None:
         assert visible_memories() == 1
 
 
-def test_tokens_hold_in_a_transaction_that_may_not_write(tenant: Tenant) -> None:
-    make_memory(tenant)
-    with transaction.atomic():
-        run_sql("SELECT set_config('transaction_read_only', 'on', true)")
-        take_scope(row_scope_token("tenant", str(tenant.pk), backend_pid()), OPEN)
-        assert visible_memories() == 1
-
-
-def test_connection_restores_the_scope_around_another(tenant: Tenant, other_tenant: Tenant) -> None:
-    make_memory(tenant)
-    with tenant_scope(tenant.pk):
-        with tenant_scope(other_tenant.pk):
-            assert visible_memories() == 0
-        assert visible_memories() == 1
-
-
 @pytest.mark.parametrize(
     ("seconds", "seen"),
     [(0, 1), (POOLED_TOKEN_SECONDS - 60, 1), (60 - POOLED_TOKEN_SECONDS, 1), (POOLED_TOKEN_SECONDS + 60, 0)],
@@ -103,10 +81,9 @@ def test_token_behind_a_pooler_expires(tenant: Tenant, settings: Any, seconds: i
     settings.DATABASE_POOLER = True
     with time_machine.travel(timezone.now() - timedelta(seconds=seconds)):
         token = row_scope_token("tenant", str(tenant.pk), backend_pid())
-    for statement in (SET, OPEN):
-        with transaction.atomic():
-            take_scope(token, statement)
-            assert visible_memories() == seen
+    with transaction.atomic():
+        take_scope(token)
+        assert visible_memories() == seen
 
 
 def test_token_behind_a_pooler_without_a_time_shows_nothing(tenant: Tenant) -> None:
@@ -123,12 +100,6 @@ def test_token_behind_a_pooler_without_a_time_shows_nothing(tenant: Tenant) -> N
         "SELECT inner_pad FROM row_scopes.signing_key",
         "SELECT count(*) FROM row_scopes.signing_key",
         "CREATE OR REPLACE FUNCTION public.row_scope(kind text) RETURNS text LANGUAGE sql AS $$ SELECT kind $$",
-        "CREATE OR REPLACE FUNCTION public.open_row_scope(token text) RETURNS text LANGUAGE sql AS $$ SELECT token $$",
-        "SELECT row_scopes.remembered('')",
-        *(
-            f"SELECT {function} FROM pg_class WHERE relnamespace::regnamespace::text = 'row_scopes' AND relkind = 'S'"
-            for function in ("setval(oid, 0)", "nextval(oid)", "currval(oid)")
-        ),
         "CREATE FUNCTION public.sha256(bytea) RETURNS bytea LANGUAGE sql AS $$ SELECT $1 $$",
         "ALTER TABLE memories_memory DISABLE ROW LEVEL SECURITY",
     ],
@@ -136,15 +107,6 @@ def test_token_behind_a_pooler_without_a_time_shows_nothing(tenant: Tenant) -> N
 def test_role_of_the_application_can_neither_read_the_key_nor_replace_the_check(statement: str) -> None:
     with pytest.raises(ProgrammingError), transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(statement)
-
-
-def test_role_of_the_application_cannot_read_what_connections_remember(tenant: Tenant) -> None:
-    with tenant_scope(tenant.pk):
-        values = "SELECT count(*), count(pg_sequence_last_value(oid)) FROM pg_class WHERE relkind = 'S'"
-        of_scopes = (
-            f"SELECT concat(values.*) FROM ({values} AND relnamespace::regnamespace::text = 'row_scopes') AS values"
-        )
-        assert run_sql(of_scopes) == "(2,0)"
 
 
 @pytest.mark.parametrize("statement", ["CREATE DOMAIN pg_temp.text AS integer", "CREATE TEMP TABLE memories_memory ()"])

@@ -15,8 +15,8 @@ from django.db import connection, connections, transaction
 from django.db.transaction import TransactionManagementError
 from django.test import Client
 
-from memories.models import Memory, Tenant
-from memories.tenancy.row_scope_tokens import row_scope_token, store_signing_key
+from memories.models import Tenant
+from memories.tenancy.row_scope_tokens import row_scope_token
 from memories.tenancy.scopes import admin_write_scope, maintenance_scope, tenant_scope
 from memory_platform.postgres import roles
 from memory_platform.postgres.base import has_tenant
@@ -179,24 +179,6 @@ def test_scopes_of_all_tenants_have_a_connection_of_their_own(tenant: Tenant, us
         with pytest.raises(TransactionManagementError, match="keeps the role"), maintenance_scope():
             pass
     assert list(dict.fromkeys(users)) == [servers.MAINTENANCE.role, servers.CONSOLE.role, servers.APP.role]
-
-
-def test_connection_remembers_only_the_last_token_that_it_checked(tenant: Tenant, other_tenant: Tenant) -> None:
-    for each in (tenant, other_tenant):
-        make_memory(each)
-
-    def seen(owner: Tenant) -> int:
-        with tenant_scope(owner.pk):
-            return Memory.objects.count()
-
-    with own_connections(), connections["owner"].cursor() as cursor:
-        assert [seen(other_tenant), seen(tenant)] == [1, 1]
-        cursor.execute("DELETE FROM row_scopes.signing_key")
-        try:
-            assert [seen(tenant), seen(other_tenant), seen(tenant)] == [1, 0, 1]
-        finally:
-            store_signing_key(connections["owner"])
-        assert seen(other_tenant) == 1
 
 
 def test_connection_stays_where_no_statement_needs_another(users: list[str]) -> None:

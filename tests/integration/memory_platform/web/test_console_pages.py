@@ -27,7 +27,7 @@ MANY = BulkRowCounts(memories=300, receipts=150, sessions=60, audit=300, votes=1
 #: Interval a page may ask the same with other values.
 REPEATS_MAX = 3
 #: What surrounds the queries of each scope: the tenant they are confined to, how an index is read.
-SCOPES = re.compile(r"SAVEPOINT|RELEASE|SELECT (coalesce\(current_setting|set_config|open_row_scope)\(")
+SCOPES = re.compile(r"SAVEPOINT|RELEASE|SELECT (coalesce\(current_setting|set_config)\(")
 PARAMETERS = re.compile(r"%s(, %s)+")
 # What the frame of a page loads beside what its HTML names: the sprite of icons.
 SPRITE = "vendor/icons/icons.svg"

@@ -31,7 +31,7 @@ THREAD_WAIT_SECONDS = 30.0
 SEND_SECONDS = 30.0
 RECEIVED_BYTES = 16 * 1024
 CLOSING_SECONDS = 2.0
-#: After a body of this size, and otherwise after so many seconds, unused memory is returned to the system.
+#: After a body of this size, and otherwise after so many seconds, unused memory is freed and returned to the system.
 LARGE_BODY_BYTES = 64 * 1024
 RETURN_SECONDS = 10.0
 
@@ -199,16 +199,15 @@ class HeadBufferingWorker(ThreadWorker):  # type: ignore[misc]
             self._closed(conn)
 
     def handle_request(self, req: Any, conn: TConn) -> Any:
-        """Handle a request; after a large one, and now and then, return free memory to the system (ADR-0253)."""
+        """Handle a request; after a large one, and now and then, free and return memory (ADR-0253, ADR-0271)."""
         conn.sock.settimeout(SEND_SECONDS)
         try:
             return super().handle_request(req, conn)
         finally:
-            if is_large := _is_large(req.headers):
-                # Its request, view, response and serializers refer to each other (ADR-0210).
-                gc.collect()
-            if is_large or time.monotonic() - self._returned_at >= RETURN_SECONDS:
+            if _is_large(req.headers) or time.monotonic() - self._returned_at >= RETURN_SECONDS:
                 self._returned_at = time.monotonic()
+                # Request, view, response and serializers refer to each other (ADR-0210).
+                gc.collect()
                 trim_memory()
 
     def finish_request(self, conn: TConn, request: Any) -> None:

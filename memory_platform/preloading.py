@@ -1,11 +1,10 @@
 """Data that is loaded before processes fork (ADR-0163): children share it, so none loads it at its first request."""
 
-import gc
-
 from compaction.services.pipeline.statements.extraction import extract_statements
 from compaction.services.pipeline.statements.model import StatementMessage
 from memories.embeddings.providers import get_embedder, is_provider_local
 from memories.services.tokens import token_counts
+from memory_platform.observability.memory import exempt_loaded_objects
 
 #: One sentence in each language with rules of its own.
 _SENTENCES = (
@@ -29,7 +28,4 @@ def preload_models() -> None:
     token_counts("warm")
     if is_provider_local():
         get_embedder()
-    gc.collect()
-    # All of this stays. Collecting garbage in it would now and then delay a request by a sixth of a second, and would
-    # give each child a copy of its own.
-    gc.freeze()
+    exempt_loaded_objects()

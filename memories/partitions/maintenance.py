@@ -1,9 +1,11 @@
-"""Scheduled folding of partition count changes, tenant by tenant."""
+"""Scheduled folding of partition count changes, tenant by tenant; words of tenants that grew are counted again."""
 
 from itertools import count
 from uuid import UUID
 
 from memories.models import PartitionCount, PartitionCountChange
+from memories.search.languages import recount_common_lexemes
+from memories.services.search.planner import ALL_WORDS_ROWS
 from memories.services.time_limits import in_time
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
 from memories.tenancy.sweep_locks import tenants_in_turn
@@ -16,7 +18,24 @@ def fold_partition_counts() -> int:
     """Fold the count changes of all tenants; return how many."""
     with maintenance_scope():
         tenant_ids = PartitionCountChange.objects.tenant_ids()
-    return sum(fold_counts_of(tenant_id) for tenant_id in tenants_in_turn("fold-partition-counts", tenant_ids))
+    return sum(_fold_growth_of(tenant_id) for tenant_id in tenants_in_turn("fold-partition-counts", tenant_ids))
+
+
+def _fold_growth_of(tenant_id: UUID) -> int:
+    """Fold the changes of a tenant; if it has doubled since it became large, count its common words (ADR-0272)."""
+    former = _doublings(tenant_id)
+    folded = fold_counts_of(tenant_id)
+    if _doublings(tenant_id) > former:
+        recount_common_lexemes(tenant_id)
+    return folded
+
+
+def _doublings(tenant_id: UUID) -> int:
+    """Return how often a tenant has doubled since its searches drop common words; 0 below that size."""
+    with tenant_scope(tenant_id):
+        root = PartitionCount.objects.for_tenant(tenant_id).filter(path="")
+        rows = root.values_list("subtree_rows", flat=True).first() or 0
+    return (rows // ALL_WORDS_ROWS).bit_length()
 
 
 def fold_counts_of(tenant_id: UUID) -> int:

@@ -1,4 +1,4 @@
-"""A held lock, a used-up pool, a read-only database, a full or forgetful broker, an ending worker: one `make run`."""
+"""Memory, a held lock, a used-up pool, a read-only database, a failing broker, an ending worker: one `make run`."""
 
 import json
 import time
@@ -16,6 +16,7 @@ from memory_platform.embedded.provision import LOCK_WAIT_MAX_SECONDS
 from tests.integration.memory_platform.embedded.test_embedded_start import Start
 from tests.reliability.chaos import end
 from tests.reliability.platform_under_load import new_key, started
+from tests.reliability.soak import blocks_after, counting_environment
 
 pytestmark = pytest.mark.long
 
@@ -26,12 +27,16 @@ END_OTHER_SESSIONS = """
     WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"""
 #: A sweep every 30 seconds finds what lost its task.
 SWEEP_MAX_SECONDS = 90.0
+#: After so many writes, each may keep so many blocks of memory on average, for caches of texts.
+WARM_WRITES, MEASURED_WRITES, BLOCKS_KEPT_MAX = 200, 300, 15
 
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
     """One web process with two connections to the database."""
-    start = started(tmp_path_factory.mktemp("faults"), WEB_CONCURRENCY="1", DATABASE_POOL_SIZE="2")
+    folder = tmp_path_factory.mktemp("faults")
+    counting = counting_environment(folder / "counts")
+    start = started(folder, WEB_CONCURRENCY="1", DATABASE_POOL_SIZE="2", **counting)
     yield start
     end(start)
 
@@ -49,6 +54,12 @@ def ask(start: Start, key: str, method: str, path: str, body: object = None) -> 
     answer = json.loads(response.read())
     connection.close()
     return response.status, response.headers, answer
+
+
+def test_requests_keep_no_memory(running: Start, key: str) -> None:
+    """A short `make soak`."""
+    former, latter = (blocks_after(running, key, writes) for writes in (WARM_WRITES, MEASURED_WRITES))
+    assert (latter - former) / MEASURED_WRITES < BLOCKS_KEPT_MAX
 
 
 def test_held_lock_refuses_what_needs_it_after_a_while_and_nothing_else(running: Start, key: str) -> None:

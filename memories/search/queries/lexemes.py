@@ -53,6 +53,8 @@ counted AS (
 )
 INSERT INTO memories_commonlexeme (tenant_id, lexeme, rows)
 SELECT %(tenant)s, word, rows FROM counted WHERE rows >= %(common)s
+-- a word that was counted at the same time
+ON CONFLICT (tenant_id, lexeme) DO UPDATE SET rows = excluded.rows
 """
 
 

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from memories import tasks
 from memories.models import AuditEntry, CommonLexeme, Memory, MemoryVersion, Tenant
+from memories.partitions.maintenance import fold_partition_counts
 from memories.search import languages, retrievers
 from memories.search.actions import set_tenant_language
 from memories.search.queries.lexemes import query_lexemes_in_scope, tenant_query_lexemes
@@ -213,6 +214,23 @@ def test_common_words_are_counted_per_tenant(crowd: Tenant, other_tenant: Tenant
         assert tenant_query_lexemes(other_tenant.pk, "zebra projects") == {"project": 0, "zebra": 0}
     assert languages.recount_common_lexemes(crowd.pk) == 3
     assert languages.recount_common_lexemes(other_tenant.pk) == 0
+
+
+def test_common_words_are_counted_when_a_large_tenant_has_doubled(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memories.partitions.maintenance.ALL_WORDS_ROWS", 10)
+    monkeypatch.setattr("memories.search.queries.lexemes.COMMON_ROWS_MIN", 8)
+    counted = []
+    for rows in (9, 15, 19, 20):
+        with tenant_scope(tenant.pk):
+            present = Memory.objects.for_tenant(tenant.pk).count()
+            added = [NewMemory(f"project {number}") for number in range(present, rows)]
+            store_memories(tenant=tenant, rows=added, by=TESTER, now=FACTORY_NOW)
+        fold_partition_counts()
+        with tenant_scope(tenant.pk):
+            counted.append(tenant_query_lexemes(tenant.pk, "project")["project"])
+    assert counted == [0, 15, 15, 20]
 
 
 def test_common_word_ranks_but_does_not_match(crowd: Tenant) -> None:

@@ -56,8 +56,13 @@ def no_collection() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("no_collection")
-@pytest.mark.parametrize(("body_bytes", "is_freed"), [(LARGE_BODY_BYTES, True), (LARGE_BODY_BYTES - 1, False)])
-def test_objects_of_a_large_request_that_refer_to_each_other_are_freed(body_bytes: int, is_freed: bool) -> None:
+@pytest.mark.parametrize(
+    ("body_bytes", "seconds", "is_freed"),
+    [(LARGE_BODY_BYTES, 0.0, True), (LARGE_BODY_BYTES - 1, 0.0, False), (0, RETURN_SECONDS, True)],
+)
+def test_objects_that_refer_to_each_other_are_freed_after_large_requests_and_some_time(
+    body_bytes: int, seconds: float, is_freed: bool
+) -> None:
     left: list[weakref.ref[Answer]] = []
 
     def application(environ: object, start_response: Callable[..., object]) -> Iterable[bytes]:
@@ -65,6 +70,7 @@ def test_objects_of_a_large_request_that_refer_to_each_other_are_freed(body_byte
         return no_content(environ, start_response)
 
     with new_worker(application) as worker:
+        worker._returned_at -= seconds
         handle(worker, body_bytes)
     assert (left[0]() is None) == is_freed
 

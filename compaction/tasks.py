@@ -11,9 +11,9 @@ from compaction.erasure import orchestrator as erasing
 from compaction.erasure import retention
 from compaction.models import Erasure, Run
 from compaction.pipeline import orchestrator, scheduling
-from compaction.pipeline.claims import next_waiting_run
 from compaction.rollups import rollups
 from memories.tasks import RETRIED, send_after_commit
+from memories.tenancy.claims import next_waiting
 
 #: Below the broker's visibility timeout, or slow work would be delivered twice.
 ROLL_UP_TIME_LIMIT_SECONDS = 240
@@ -72,10 +72,14 @@ def roll_up_changed_task() -> int:
 
 @shared_task(**RETRIED, max_retries=6, time_limit=ERASURE_TIME_LIMIT_SECONDS)
 def run_erasure_task(tenant_id: str, erasure_id: str) -> None:
-    """Run a slice of an erasure and enqueue the rest; one that another worker has is skipped."""
-    ids = UUID(tenant_id), UUID(erasure_id)
-    if erasing.run_erasure(*ids, now=timezone.now(), time_limit=erasing.SLICE) == Erasure.State.QUEUED:
-        enqueue_erasure(*ids)
+    """Run a slice of an erasure; one that another worker has, or that has to wait, is skipped.
+
+    The tenant's erasure that has waited longest follows, which may be the same.
+    """
+    owner = UUID(tenant_id)
+    state = erasing.run_erasure(owner, UUID(erasure_id), now=timezone.now(), time_limit=erasing.SLICE)
+    if state and (erasure := next_waiting(Erasure.objects.for_tenant(owner), owner, now=timezone.now())):
+        enqueue_erasure(owner, erasure.pk)
 
 
 @shared_task(**RETRIED, max_retries=3)
@@ -140,7 +144,7 @@ def enqueue_erasure(tenant_id: UUID, erasure_id: UUID) -> None:
 
 def _enqueue_next(tenant_id: UUID) -> None:
     """Enqueue the run that waited because its tenant had as many running as it may."""
-    if run := next_waiting_run(tenant_id, now=timezone.now()):
+    if run := next_waiting(Run.objects.for_tenant(tenant_id), tenant_id, now=timezone.now()):
         enqueue_run(run)
 
 

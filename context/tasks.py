@@ -7,7 +7,6 @@ from django.utils import timezone
 
 from context.evaluation import runs as evaluating
 from context.evaluation.calibration import drop_killed_calibrations
-from context.models import EvaluationRun
 from context.receipts import retention
 from memories.tasks import RETRIED, send_after_commit
 
@@ -30,10 +29,14 @@ def find_unhelpful_task() -> None:
 
 @shared_task(**RETRIED, max_retries=6, time_limit=EVALUATION_TIME_LIMIT_SECONDS)
 def run_evaluation_task(tenant_id: str, run_id: str) -> None:
-    """Run a slice of an evaluation and enqueue the rest; skip a run that another worker has claimed."""
-    outcome = evaluating.run_evaluation(UUID(tenant_id), UUID(run_id), now=timezone.now(), time_limit=evaluating.SLICE)
-    if outcome.state == EvaluationRun.State.QUEUED:
-        enqueue_evaluation(UUID(tenant_id), UUID(run_id))
+    """Run a slice of an evaluation; skip a run that another worker has, or that has to wait.
+
+    The tenant's run that has waited longest follows, which may be the same.
+    """
+    owner = UUID(tenant_id)
+    outcome = evaluating.run_evaluation(owner, UUID(run_id), now=timezone.now(), time_limit=evaluating.SLICE)
+    if outcome.state and (run := evaluating.next_evaluation_run(owner, now=timezone.now())):
+        enqueue_evaluation(owner, run.pk)
 
 
 @shared_task(time_limit=_SWEEP_TIME_LIMIT_SECONDS)

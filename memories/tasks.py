@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterable
+from math import ceil
 from time import monotonic
 from typing import Any
 from uuid import UUID
@@ -22,6 +23,7 @@ from memories.search import languages
 from memories.search.vector_index import extend_vector_indexes
 from memories.store.recall import delete_expired_records, fold_retrievals_of_tenants
 from memories.tenancy import audit_chain
+from memories.tenancy.claims import TENANT_CLAIMS_MAX
 from memories.tenancy.lock_outs import report_lock_outs
 from memories.tenancy.sign_in import delete_expired_sign_in_failures
 from memory_platform.postgres.roles import known_owner, logged_in_for_maintenance
@@ -54,8 +56,13 @@ RETRIED: dict[str, Any] = {"autoretry_for": (OperationalError,), "retry_backoff"
 
 @shared_task(**_EMBEDDING, retry_backoff_max=RETRY_BACKOFF_MAX_SECONDS, max_retries=6)
 def embed_memory(tenant_id: str, *memory_ids: str) -> None:
-    """Embed memories of a tenant; deleted and embedded ones are skipped."""
-    indexer.index_memories(UUID(tenant_id), [UUID(memory_id) for memory_id in memory_ids])
+    """Embed memories of a tenant; deleted and embedded ones are skipped.
+
+    What exceeds one task goes to the end of the queue, so that the work of other tenants comes in between.
+    """
+    indexer.index_memories(UUID(tenant_id), [UUID(memory_id) for memory_id in memory_ids[:MEMORIES_PER_TASK]])
+    if rest := memory_ids[MEMORIES_PER_TASK:]:
+        send_after_commit(embed_memory.delay, UUID(tenant_id), *map(UUID, rest))
 
 
 @shared_task(time_limit=EMBED_TIME_LIMIT_SECONDS)
@@ -170,8 +177,9 @@ def enqueue_embedding(tenant_id: UUID, memory_ids: Iterable[UUID]) -> None:
     if is_local_for(tenant_id):
         return
     ids = list(memory_ids)
-    for start in range(0, len(ids), MEMORIES_PER_TASK):
-        send_after_commit(embed_memory.delay, tenant_id, *ids[start : start + MEMORIES_PER_TASK])
+    tasks = min(TENANT_CLAIMS_MAX, ceil(len(ids) / MEMORIES_PER_TASK))
+    for number in range(tasks):
+        send_after_commit(embed_memory.delay, tenant_id, *ids[number::tasks])
 
 
 def enqueue_model_work(tenant_id: UUID, model_id: UUID) -> None:

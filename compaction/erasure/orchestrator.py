@@ -27,6 +27,7 @@ from compaction.services.erasure.receipts import FIRST_DIGEST, is_signed, next_d
 from memories.partitions.maintenance import fold_counts_of
 from memories.services.time_limits import TimeIsUpError, work_until
 from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.claims import TENANT_CLAIMS_MAX, claim_in_turn
 from memories.tenancy.queries.rows import LostClaimError
 from memories.tenancy.replica import note_write
 from memories.tenancy.scopes import admin_write_scope, maintenance_scope, tenant_scope
@@ -59,11 +60,19 @@ def run_erasure(
     time_limit: timedelta | None = None,
     progress: Progress = lambda _: None,
 ) -> str:
-    """Start or continue an erasure and return its state; "" if another worker has it or it has ended."""
+    """Start or continue an erasure and return its state; "" if another worker has it or it has ended.
+
+    One with a `time_limit` also waits while workers have as many of the tenant's as they may.
+    """
     until = now + _LEASE
     rows = Erasure.objects.for_tenant(tenant_id)
     with tenant_scope(tenant_id):
-        if not rows.claim(erasure_id, now=now, until=until):
+        claimed = (
+            rows.claim(erasure_id, now=now, until=until)
+            if time_limit is None
+            else claim_in_turn(rows, tenant_id, erasure_id, now=now, until=until)
+        )
+        if not claimed:
             return ""
         erasure = rows.get(pk=erasure_id)
     claim = _Claim(erasure, now, until, time_limit, progress)
@@ -236,7 +245,8 @@ def erased_target_hash(target: str) -> str:
 def abandoned_erasures(*, now: datetime) -> list[Erasure]:
     """Return open erasures that no worker has; opens its own scope."""
     with maintenance_scope():
-        return list(Erasure.objects.abandoned(now).older_than(now - _GRACE)[:_SWEPT_MAX])
+        abandoned = Erasure.objects.abandoned(now).older_than(now - _GRACE)
+        return list(abandoned.first_of_each_tenant(TENANT_CLAIMS_MAX)[:_SWEPT_MAX])
 
 
 def erasure_receipts() -> list[Erasure]:

@@ -16,7 +16,6 @@ from django.db import OperationalError
 from compaction.models import Compaction, Run, Session
 from compaction.pipeline import applying, plans
 from compaction.pipeline.breakers import COOLDOWN, FAILURES_TO_OPEN
-from compaction.pipeline.claims import claim_in_turn
 from compaction.pipeline.drafting import CompactionDraft, draft_summary
 from compaction.pipeline.drafting_input import DraftingClock, DraftingError, DraftingInput, read_drafting_input
 from compaction.pipeline.fallback import ProviderUnavailableError
@@ -27,6 +26,7 @@ from context.services.profiles.compaction_policy import REVIEW, CompactionPolicy
 from memories.embeddings.indexer import index_now
 from memories.services.time_limits import TimeIsUpError, work_until
 from memories.tenancy.audit import Actor, audit_rows
+from memories.tenancy.claims import claim_in_turn
 from memories.tenancy.exceptions import Conflict, PlatformError
 from memories.tenancy.queries.rows import LostClaimError
 from memories.tenancy.scopes import tenant_scope
@@ -124,7 +124,7 @@ def run_compaction(
     with tenant_scope(tenant_id):
         rows = Run.objects.for_tenant(tenant_id).of_kind(Run.Kind.COMPACTION)
         claimed = (
-            claim_in_turn(tenant_id, run_id, now=now, until=until)
+            claim_in_turn(Run.objects.for_tenant(tenant_id), tenant_id, run_id, now=now, until=until)
             if is_in_turn
             else rows.claim(run_id, now=now, until=until)
         )

@@ -7,8 +7,8 @@ from operator import or_
 from typing import Any, Self
 from uuid import UUID
 
-from django.db.models import Exists, F, Max, Min, OuterRef, Q, Sum, Window
-from django.db.models.functions import Coalesce, RowNumber
+from django.db.models import Exists, F, Max, Min, OuterRef, Q, Sum
+from django.db.models.functions import Coalesce
 
 from compaction.sessions.queries import SessionRows, pressure_of
 from memories.tenancy.queries.conditions import path_condition
@@ -136,11 +136,6 @@ class RunQuerySet(SessionRows, ClaimedRows):  # type: ignore[override]
         of_session = path_condition("session__partition_path", path, exact=False)
         of_partition = path_condition("partition__path", path, exact=False)
         return self.filter(of_session | of_partition)
-
-    def first_of_each_tenant(self, count: int) -> Self:
-        """The oldest `count` runs of each tenant."""
-        place = Window(RowNumber(), partition_by="tenant_id", order_by=["created_at", "pk"])
-        return self.annotate(place=place).filter(place__lte=count)
 
     def claim(self, row_id: UUID, *, now: datetime, until: datetime, **values: Any) -> int:
         """Claim a run; it forgets its last error."""

@@ -7,12 +7,12 @@ from uuid import UUID
 from django.core.cache import cache
 
 from compaction.models import Compaction, Run, Session
-from compaction.pipeline.claims import TENANT_RUNS_MAX
 from compaction.pipeline.plans import open_compaction, plan_or_conflict
 from compaction.pipeline.policies import TenantPolicies
 from context.services.profiles.compaction_policy import CompactionPolicy
 from memories.services.time_limits import while_in_time
 from memories.tenancy.audit import Actor
+from memories.tenancy.claims import TENANT_CLAIMS_MAX
 from memories.tenancy.exceptions import Conflict
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
 from memories.tenancy.sweep_locks import sweep_lock, tenants_in_turn
@@ -48,7 +48,7 @@ def open_idle_sessions(*, now: datetime) -> list[Opened]:
 def abandoned_compaction_runs(*, now: datetime) -> list[Run]:
     """Return runs without a lease: a worker was killed, the broker was unreachable or a provider delayed them."""
     with maintenance_scope():
-        abandoned = Run.objects.abandoned(now).older_than(now - RUN_GRACE).first_of_each_tenant(TENANT_RUNS_MAX)
+        abandoned = Run.objects.abandoned(now).older_than(now - RUN_GRACE).first_of_each_tenant(TENANT_CLAIMS_MAX)
         return list(abandoned[:_RUNS_BATCH])
 
 

@@ -10,7 +10,6 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 
 from compaction.models import Run
-from compaction.pipeline.claims import claim_in_turn
 from compaction.pipeline.drafting_input import DraftingError
 from compaction.pipeline.fallback import SummariserWithFallback
 from compaction.pipeline.orchestrator import WORK_TIME_LIMIT, clock_from
@@ -36,6 +35,7 @@ from memories.services.partitions.tree import parent_path
 from memories.services.time_limits import TimeIsUpError, while_in_time, work_until
 from memories.services.tokens import count_tokens
 from memories.tenancy.audit import Actor
+from memories.tenancy.claims import claim_in_turn
 from memories.tenancy.exceptions import Conflict, PlatformError
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
 from memories.tenancy.sweep_locks import tenants_in_turn
@@ -146,7 +146,7 @@ def run_roll_up(tenant_id: UUID, run_id: UUID, *, now: datetime) -> RollUpResult
     """Run one requested roll-up and store its result; None if another worker has it, it is done, or it has to wait."""
     with tenant_scope(tenant_id):
         rows = Run.objects.for_tenant(tenant_id)
-        if not claim_in_turn(tenant_id, run_id, now=now, until=now + _LEASE):
+        if not claim_in_turn(rows, tenant_id, run_id, now=now, until=now + _LEASE):
             return None
         run = rows.get(pk=run_id)
     clock = clock_from(now)

@@ -30,8 +30,8 @@ from context.services.evaluation.corpus import Corpus
 from context.services.profiles.scoring_profiles import ScoringProfile
 from memories.embeddings.embedders import embedder_of
 from memories.embeddings.providers import EmbeddingError
-from memories.models import Tenant
 from memories.services.time_limits import TimeIsUpError
+from memories.tenancy.claims import claim_in_turn, next_waiting
 from memories.tenancy.exceptions import InvalidInput, PlatformError
 from memories.tenancy.queries.rows import LostClaimError
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
@@ -49,6 +49,8 @@ _LEASE = timedelta(minutes=5)
 SLICE = timedelta(minutes=3)
 #: Workers that may die during a run before it fails.
 EVALUATION_ATTEMPTS_MAX = 5
+#: Runs of one tenant that workers may have at once.
+TENANT_RUNS_MAX = 1
 #: Answers are stored, and progress is shown, this often.
 _WRITE_EVERY_SECONDS = 1.0
 #: A younger run is most likely on its way to a worker.
@@ -82,11 +84,12 @@ def run_evaluation(
     until = now + _LEASE
     with tenant_scope(tenant_id):
         rows = EvaluationRun.objects.for_tenant(tenant_id)
-        if time_limit is not None:
-            Tenant.objects.filter(pk=tenant_id).select_for_update(no_key=True).get()
-            if rows.running_at(now).exists():
-                return EvaluationRunResult()
-        if not rows.claim(run_id, now=now, until=until):
+        claimed = (
+            rows.claim(run_id, now=now, until=until)
+            if time_limit is None
+            else claim_in_turn(rows, tenant_id, run_id, now=now, until=until, most=TENANT_RUNS_MAX)
+        )
+        if not claimed:
             return EvaluationRunResult()
         run: EvaluationRun = rows.get(pk=run_id)
     claim = _Claim(run, now, time.monotonic(), until, time_limit, progress)
@@ -224,11 +227,18 @@ class _Claim:
         return EvaluationRunResult(EvaluationRun.State.DONE)
 
 
+def next_evaluation_run(tenant_id: UUID, *, now: datetime) -> EvaluationRun | None:
+    """Return the tenant's run that has waited longest for a worker."""
+    rows = EvaluationRun.objects.for_tenant(tenant_id).exclude(corpus_kind=EvaluationRun.Corpus.FILE)
+    run: EvaluationRun | None = next_waiting(rows.without_details(), tenant_id, now=now)
+    return run
+
+
 def abandoned_evaluation_runs(*, now: datetime) -> list[EvaluationRun]:
     """Return unclaimed runs that a worker can continue; fail those that only their command can."""
     with maintenance_scope():
         runs = EvaluationRun.objects.abandoned(now).older_than(now - EVALUATION_RUN_GRACE).without_details()
-        abandoned: list[EvaluationRun] = list(runs[:_RUNS_BATCH])
+        abandoned: list[EvaluationRun] = list(runs.first_of_each_tenant(TENANT_RUNS_MAX)[:_RUNS_BATCH])
     for run in abandoned:
         if run.corpus_kind == EvaluationRun.Corpus.FILE:
             detail = f"The command ended before the run. Resume it with manage.py evaluate --resume {run.pk}."

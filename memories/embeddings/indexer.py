@@ -122,7 +122,7 @@ def _after_failure(
 
 
 def embed_pending_memories(*, now: datetime) -> int:
-    """Embed the oldest pending memories of all tenants; return how many. One sweep runs at a time."""
+    """Embed the oldest pending memories of each tenant in turn; return how many. One sweep runs at a time."""
     with sweep_lock(EMBEDDING_SWEEP_LOCK) as lock:
         return 0 if lock is None else _embed_oldest(now, lock)
 
@@ -152,7 +152,8 @@ def _pending_by_tenant(now: datetime, passed_over: Collection[UUID]) -> dict[UUI
     pending: dict[UUID, list[UUID]] = defaultdict(list)
     with maintenance_scope():
         rows = Memory.objects.of_other_tenants(passed_over).waiting_for_embedding(before=now - PENDING_GRACE)
-        for tenant_id, memory_id in rows.values_list("tenant_id", "id")[:SWEEP_BATCH]:
+        in_turn = rows.with_turn("recorded_from", "id").order_by("turn", "recorded_from", "id")
+        for tenant_id, memory_id in in_turn.values_list("tenant_id", "id")[:SWEEP_BATCH]:
             pending[tenant_id].append(memory_id)
     return pending
 

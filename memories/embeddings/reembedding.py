@@ -16,6 +16,7 @@ from memories.embeddings.queries.models import EmbeddingModelQuerySet, MissingVe
 from memories.embeddings.vectors import EmbeddedBatch, PendingVector, record_vectors
 from memories.models import EmbeddingModel, Memory, MemoryEmbedding, MemoryVersion, MissingVector
 from memories.tenancy.audit import Actor, audit_rows
+from memories.tenancy.claims import TENANT_CLAIMS_MAX, lock_claims
 from memories.tenancy.scopes import tenant_scope
 
 logger = logging.getLogger(__name__)
@@ -35,7 +36,7 @@ ReembeddingClock = Callable[[], datetime]
 
 
 class _LeaseLost(Exception):
-    """Another worker has the lease."""
+    """Another worker has the lease, or workers have as many models of the tenant as they may."""
 
 
 @dataclass
@@ -65,7 +66,9 @@ class _Lease:
     def renew(self) -> None:
         """Take or renew the lease. Raises `_LeaseLost`."""
         with tenant_scope(self.tenant_id):
-            if not self.models.claim(self.model_id, self.token, LEASE_SECONDS):
+            lock_claims(self.tenant_id)
+            others_max = TENANT_CLAIMS_MAX - 1
+            if not self.models.claim(self.model_id, self.token, LEASE_SECONDS, others_max=others_max):
                 raise _LeaseLost
 
     def release(self) -> None:

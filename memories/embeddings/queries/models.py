@@ -132,8 +132,13 @@ class EmbeddingModelQuerySet(TenantRows):
         has_work = Q(state__in=["filling", "retiring"]) | is_kept & waits
         return self.filter(_UNCLAIMED, has_work)
 
-    def claim(self, model_id: UUID, token: UUID, seconds: float) -> bool:
-        """Take or renew the lease for so many seconds; return False if another worker has it."""
+    def claim(self, model_id: UUID, token: UUID, seconds: float, *, others_max: int) -> bool:
+        """Take or renew the lease for so many seconds; return False if another worker has it.
+
+        Also False if workers have more than `others_max` other models of these rows.
+        """
+        if self.exclude(_UNCLAIMED).exclude(pk=model_id).count() > others_max:
+            return False
         lease = Now() + Value(timedelta(seconds=seconds))
         free = self.filter(_UNCLAIMED | Q(claim=token), pk=model_id)
         return bool(free.update(claim=token, claimed_until=lease))

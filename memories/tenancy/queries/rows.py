@@ -8,7 +8,8 @@ from typing import Any, Self
 from uuid import UUID
 
 from django.db import models
-from django.db.models import Count, DateTimeField, DurationField, F, Func, Min, Q, Value
+from django.db.models import Count, DateTimeField, DurationField, F, Func, Min, Q, Value, Window
+from django.db.models.functions import RowNumber
 
 from memories.services.store.moments import PointInTime
 from memories.tenancy.queries.methods import rows_by, rows_ordered_by, rows_where
@@ -91,6 +92,10 @@ class TenantRows(models.QuerySet[Any]):
         """Lock the row until the transaction ends."""
         list(self.filter(pk=row_id).order_by().select_for_update().values_list("pk"))
 
+    def with_turn(self, *order: str) -> Self:
+        """Add the place of each row in its tenant's order as `turn`, so that sweeps can take tenants in turn."""
+        return self.annotate(turn=Window(RowNumber(), partition_by="tenant_id", order_by=order))
+
     def row_count(self) -> int:
         return self.count()
 
@@ -147,6 +152,10 @@ class ClaimedRows(TenantRows):
         """Open ones without a valid claim, oldest first: never claimed, back in the queue, or of a dead worker."""
         unclaimed = Q(claimed_until__isnull=True) | Q(claimed_until__lt=now)
         return self.open().filter(unclaimed).order_by("created_at")
+
+    def first_of_each_tenant(self, count: int) -> Self:
+        """The oldest `count` of each tenant."""
+        return self.with_turn("created_at", "pk").filter(turn__lte=count)
 
     def running_at(self, now: datetime) -> Self:
         """Those that a worker, a request or a command has now."""

@@ -12,7 +12,7 @@ from compaction.alerts.queries import lock_alert_settings
 from compaction.models import Alert, AlertDelivery, AlertDestination, AlertRule
 from compaction.services.alerts.rules import state_of_rules
 from memories.models import Tenant
-from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.audit import Actor, ChangedValue, record_audit
 from memories.tenancy.exceptions import Conflict, StaleVersion
 
 DESTINATIONS_MAX = 10
@@ -49,7 +49,13 @@ def set_alert_rules(
         AlertRule.objects.update_or_create(tenant_id=tenant.pk, kind=kind, defaults=values)
     off = [kind for kind in changed if not settings[kind].is_enabled]
     Alert.objects.for_tenant(tenant.pk).open().of_kinds(off).update(closed_at=now)
-    record_audit("set_alert_rules", "alert_rule", changed, tenant_id=tenant.pk, by=by, now=now)
+    changes = [
+        ChangedValue(kind, name, getattr(present[kind], name), getattr(settings[kind], name))
+        for kind in changed
+        for name in ("is_enabled", "threshold")
+        if getattr(present[kind], name) != getattr(settings[kind], name)
+    ]
+    record_audit("set_alert_rules", "alert_rule", changed, tenant_id=tenant.pk, changes=changes, by=by, now=now)
     return changed
 
 

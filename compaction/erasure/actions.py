@@ -1,6 +1,7 @@
 """Request an erasure or its dry run, and set retention policies (ADR-0130)."""
 
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -9,7 +10,7 @@ from compaction.models import Erasure, RetentionPolicy
 from compaction.models.erasure import RETENTION_DAYS_MAX
 from compaction.tasks import enqueue_erasure
 from memories.models import Memory, Partition, Tenant
-from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.audit import Actor, ChangedValue, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound, StaleVersion
 from memory_platform.web.numerals import counted
 
@@ -87,15 +88,17 @@ def set_retention_policy(
     if not 1 <= days <= RETENTION_DAYS_MAX:
         raise InvalidInput("out_of_range", f"Use 1 to {RETENTION_DAYS_MAX:,} days.", "days")
     rows = RetentionPolicy.objects.for_tenant(tenant.pk).of(partition, age_from)
+    former: int | None = None
     for replaced in rows.select_for_update():
         _require_unchanged(replaced, shown_at)
+        former = replaced.days
     policy, _ = RetentionPolicy.objects.update_or_create(
         tenant_id=tenant.pk,
         partition_path=partition,
         age_from=age_from,
         defaults={"days": days, "created_by": by.stored_label, "created_at": now},
     )
-    _audit_policy("set_retention", policy, by, now)
+    _audit_policy("set_retention", policy, former, days, by, now)
     return policy
 
 
@@ -105,15 +108,19 @@ def remove_retention_policy(
 ) -> None:
     """End a policy; what it has not erased yet stays. Raises `StaleVersion` if it was set after `shown_at`."""
     _require_unchanged(policy, shown_at)
-    _audit_policy("remove_retention", policy, by, now)
+    _audit_policy("remove_retention", policy, policy.days, None, by, now)
     policy.delete()
 
 
-def _audit_policy(verb: str, policy: RetentionPolicy, by: Actor, now: datetime) -> None:
+def _audit_policy(
+    verb: str, policy: RetentionPolicy, before: int | None, after: int | None, by: Actor, now: datetime
+) -> None:
     """Name the partition, so that an erasure can redact it, and the period, because the policy changes or ends."""
     period = f"erased {counted(policy.days, 'day', 'days')} after {policy.get_age_from_display()}"
     targets = [policy.partition_path or "Whole tenant", period]
-    record_audit(verb, "retention_policy", targets, tenant_id=policy.tenant_id, fields=["days"], by=by, now=now)
+    changes = [ChangedValue(policy.partition_path, policy.age_from, before, after)]
+    who: dict[str, Any] = {"tenant_id": policy.tenant_id, "by": by, "now": now}
+    record_audit(verb, "retention_policy", targets, fields=["days"], changes=changes, **who)
 
 
 def _require_unchanged(policy: RetentionPolicy, shown_at: datetime | None) -> None:

@@ -173,6 +173,7 @@ def _free_texts(selection: Selection, finder: _Finder) -> list[Part]:
     oldest = selection.memories.order_by("recorded_from").values_list("recorded_from", flat=True).first()
     by_models = by_models.filter(recorded_from__gte=oldest) if oldest else by_models.none()
     audit, views = AuditEntry.objects.for_tenant(tenant_id), SavedView.objects.for_tenant(tenant_id)
+    acts = HygieneAct.objects.for_tenant(tenant_id)
     path_of = partial(_without_paths, path=selection.path)
     return [
         *([Part(summaries.filter(selection.within("partition__path")))] if selection.is_partition else ()),
@@ -188,6 +189,7 @@ def _free_texts(selection: Selection, finder: _Finder) -> list[Part]:
         finder.quoting(audit, "reason"),
         *([Part(audit, ("target_ids",), partial(_changed_by, path_of), path_of)] if selection.is_partition else ()),
         *([Part(views, ("filters",), partial(_changed_by, path_of))] if selection.is_partition else ()),
+        *([Part(acts, ("changed",), partial(_changed_by, path_of))] if selection.is_partition else ()),
     ]
 
 

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db.models import F, Q, QuerySet, TextField
 from django.db.models.functions import Cast, Coalesce
 
-from compaction.models import Erasure, Message, RetentionPolicy, Session
+from compaction.models import Compaction, Erasure, Message, RetentionPolicy, Session
 from memories.models import Memory, MemoryVersion
 from memories.services.partitions.paths import parse_partition
 from memories.tenancy.queries.conditions import path_condition
@@ -104,10 +104,10 @@ class Selection:
             yield from rows.order_by().values_list("content", flat=True).iterator(CHUNK)
 
     def named_among(self, ids: set[UUID]) -> set[UUID]:
-        """Return those of the ids that are memories or sessions of this erasure."""
-        return {
-            pk for rows in (self.memories, self.sessions) for pk in rows.filter(pk__in=ids).values_list("pk", flat=True)
-        }
+        """Return those of the ids that are memories, sessions or compactions of this erasure."""
+        compactions = Compaction.objects.for_tenant(self.tenant_id).filter(session__in=self.sessions.values("pk"))
+        sources = (self.memories, self.sessions, compactions)
+        return {pk for rows in sources for pk in rows.filter(pk__in=ids).values_list("pk", flat=True)}
 
 
 def _is_id(value: object) -> bool:

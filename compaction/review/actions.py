@@ -1,8 +1,9 @@
 """Decide on a compaction. The second of two decisions sees the first and is refused (ADR-0071)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -34,8 +35,12 @@ from compaction.services.pipeline.stored_statements import CitedStatement
 from compaction.tasks import enqueue_run
 from context.services.profiles.compaction_policy import CompactionPolicy
 from memories.embeddings.indexer import index_now
-from memories.tenancy.audit import Actor, audit_rows
+from memories.tenancy.audit import Actor, ChangedValue, audit_rows
 from memories.tenancy.exceptions import Conflict, InvalidInput
+
+#: What an edit of a summary changes, and what the name of a journal entry begins with that was struck or kept.
+SUMMARY_VALUES = ("summary_text", "statements", "candidates")
+STRUCK_FACT = "fact"
 
 
 @transaction.atomic
@@ -96,6 +101,18 @@ def mark_compaction_reviewed(
 
 
 @transaction.atomic
+def withdraw_review(*, compaction: Compaction, by: Actor, now: datetime) -> Compaction:
+    """Record that an applied summary is not reviewed after all. Raises `Conflict` `not_reviewed`."""
+    current, _, _ = _lock_for(compaction, states.MARK_REVIEWED)
+    if current.decided_at is None:
+        raise Conflict("not_reviewed", "The summary is not reviewed.")
+    current.decided_by, current.decided_at, current.decision_reason = "", None, ""
+    current.save()
+    audit_rows("withdraw_review", [current], by=by, now=now)
+    return current
+
+
+@transaction.atomic
 def reopen_compaction(*, compaction: Compaction, by: Actor, now: datetime) -> Compaction:
     """Return a rejected, rolled-back or superseded proposal to the queue.
 
@@ -109,9 +126,13 @@ def reopen_compaction(*, compaction: Compaction, by: Actor, now: datetime) -> Co
     if current.state == Compaction.State.ROLLED_BACK:
         current.compacted_at = None
         reset_entries(current.journal)
+    changes = []
+    if current.state == Compaction.State.REJECTED:  # the others changed more than the decision
+        values = {"state": state, "decision_reason": ""}
+        changes = [ChangedValue(current.pk, name, getattr(current, name), value) for name, value in values.items()]
     current.state, current.decided_by, current.decided_at, current.decision_reason = state, "", None, ""
     current.save()
-    audit_rows("reopen_compaction", [current], by=by, now=now)
+    audit_rows("reopen_compaction", [current], changes=changes, by=by, now=now)
     return current
 
 
@@ -146,7 +167,9 @@ def strike_journal_entry(
         record_retention(current, measure_revision(current, session, current.summary_text).retention)
         current.edit_version += 1
         current.save()
-        audit_rows("strike_fact" if is_struck else "keep_fact", [current], fields=["journal"], by=by, now=now)
+        verb, change = "strike_fact" if is_struck else "keep_fact", (not is_struck, is_struck)
+        changes = [ChangedValue(current.pk, f"{STRUCK_FACT} {entry}", *change)]
+        audit_rows(verb, [current], fields=["journal"], changes=changes, by=by, now=now)
     return current
 
 
@@ -198,8 +221,18 @@ def swap_summary_statement(
     """Edit the summary: remove a statement or add a candidate, by numbers from 1 on, or both. Raises `InvalidInput`."""
     current, session, _ = _lock_for(compaction, states.EDIT, edit_version)
     swapped = swap_statement(current, remove=remove, add=add)
-    current.candidates = [candidate.as_record() for candidate in swapped.candidates]
-    _revise(current, session, swapped.text, swapped.statements, "edit_compaction", by, now)
+    candidates = [candidate.as_record() for candidate in swapped.candidates]
+    _revise(current, session, swapped.text, swapped.statements, "edit_compaction", by, now, candidates=candidates)
+    return current
+
+
+@transaction.atomic
+def set_summary_values(*, compaction: Compaction, values: Mapping[str, Any], by: Actor, now: datetime) -> Compaction:
+    """Edit the summary: set the text, statements and candidates that it had before an edit. Raises `Conflict`."""
+    current, session, _ = _lock_for(compaction, states.EDIT)
+    statements = [CitedStatement.of(record) for record in values["statements"]]
+    text, candidates = values["summary_text"], values["candidates"]
+    _revise(current, session, text, statements, "edit_compaction", by, now, candidates=candidates)
     return current
 
 
@@ -268,17 +301,23 @@ def _revise(
     verb: str,
     by: Actor,
     now: datetime,
+    *,
+    candidates: Sequence[Mapping[str, Any]] | None = None,
 ) -> None:
+    before = {name: getattr(compaction, name) for name in SUMMARY_VALUES}
     if not compaction.summary_text:
         raise Conflict("no_summary", "There is no summary to edit, because masking was sufficient.")
     is_applied = compaction.state == Compaction.State.APPLIED
     if is_applied and session.current_id != compaction.pk:
         raise Conflict("not_current", "A later summary has replaced this one.")
     revise_summary(compaction, session, text, statements)
+    if candidates is not None:
+        compaction.candidates = list(candidates)
     if is_applied:
         _index_later(compaction, replace_summary(compaction, session, by=by, now=now))
     compaction.save()
-    audit_rows(verb, [compaction], fields=["summary_text"], by=by, now=now)
+    changes = [ChangedValue(compaction.pk, name, value, getattr(compaction, name)) for name, value in before.items()]
+    audit_rows(verb, [compaction], fields=["summary_text"], changes=changes, by=by, now=now)
 
 
 def _index_later(compaction: Compaction, memory_ids: Sequence[UUID]) -> None:

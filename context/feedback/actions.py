@@ -1,9 +1,12 @@
 """Vote on memories, and withdraw a vote. A withdrawn vote stays in the history."""
 
+from collections.abc import Mapping
+from copy import copy
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from context.feedback.votes import (
     RecordedVotes,
@@ -11,12 +14,13 @@ from context.feedback.votes import (
     recalculate_usefulness,
     receipt_memories,
     record_explicit_votes,
+    vote_values,
 )
 from context.models import Feedback
 from context.services.feedback.votes import EXPLICIT_WEIGHTS
 from memories.models import Memory
 from memories.tenancy.audit import Actor
-from memories.tenancy.exceptions import NotFound
+from memories.tenancy.exceptions import Conflict, NotFound
 
 
 @transaction.atomic
@@ -48,7 +52,7 @@ def record_feedback(
         by=by,
         now=now,
     )
-    audit_votes(tenant_id, "give_feedback", given.votes, by=by, now=now)
+    audit_votes(tenant_id, "give_feedback", given.votes, given.replaced, by=by, now=now)
     return given
 
 
@@ -62,12 +66,40 @@ def withdraw_feedback(*, tenant_id: UUID, feedback_id: UUID, reach: str = "", by
     vote: Feedback | None = votes.first()
     if vote is None:
         raise NotFound("not_found", "There is no such vote.")
-    list(Memory.objects.for_tenant(tenant_id).with_id(vote.memory_id).locked())
-    if votes.standing().update(withdrawn_at=now, withdrawn_by=by.stored_label):
-        recalculate_usefulness(tenant_id, [vote.memory_id])
-        audit_votes(tenant_id, "withdraw_feedback", [vote], by=by, now=now)
+    set_votes(tenant_id=tenant_id, values={vote.pk: {"weight": None}}, by=by, now=now)
     vote.refresh_from_db()
     return vote
+
+
+@transaction.atomic
+def set_votes(*, tenant_id: UUID, values: Mapping[UUID, Mapping[str, Any]], by: Actor, now: datetime) -> None:
+    """Set some of `vote_values` by vote: without a weight it is withdrawn, with one it counts.
+
+    Raises `Conflict` `duplicate` if a vote that counts again was given anew meanwhile.
+    """
+    rows = Feedback.objects.for_tenant(tenant_id).with_ids(values)
+    list(Memory.objects.for_tenant(tenant_id).with_ids(rows.values_list("memory_id", flat=True)).locked())
+    changed: dict[str, list[tuple[Feedback, Feedback]]] = {"withdraw_feedback": [], "restore_feedback": []}
+    for vote in rows:
+        own, before = values[vote.pk], copy(vote)
+        if own["weight"] is None:
+            vote.withdrawn_at, vote.withdrawn_by = vote.withdrawn_at or now, vote.withdrawn_by or by.stored_label
+        else:
+            vars(vote).update(own, withdrawn_at=None, withdrawn_by="")
+        if vote_values(vote) != vote_values(before):
+            _save(vote)
+            changed["withdraw_feedback" if vote.withdrawn_at else "restore_feedback"].append((vote, before))
+    recalculate_usefulness(tenant_id, [vote.memory_id for pairs in changed.values() for vote, _ in pairs])
+    for verb, pairs in changed.items():
+        audit_votes(tenant_id, verb, [vote for vote, _ in pairs], [before for _, before in pairs], by=by, now=now)
+
+
+def _save(vote: Feedback) -> None:
+    try:
+        with transaction.atomic():
+            vote.save()
+    except IntegrityError as error:
+        raise Conflict("duplicate", "The same person voted on the memory again on this day.") from error
 
 
 def _votable(tenant_id: UUID, memory_id: UUID | None, reach: str) -> UUID:

@@ -17,7 +17,7 @@ from context.receipts.storing import find_receipt, receipt_anchors
 from context.services.feedback.votes import IMPLICIT_WEIGHT, usefulness_from_votes
 from memories.models import Memory
 from memories.store.recall import update_usefulness_scores
-from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.audit import Actor, ChangedValue, record_audit
 
 #: What a vote says; a later vote of the same actor and day replaces it.
 _VOTE_FIELDS = ("weight", "reason", "receipt_id")
@@ -100,12 +100,27 @@ def recalculate_usefulness(tenant_id: UUID, memory_ids: Iterable[UUID]) -> dict[
     return scores
 
 
-def audit_votes(tenant_id: UUID, verb: str, votes: Iterable[Feedback], *, by: Actor, now: datetime) -> None:
-    """Write one audit row for the memories of the votes; none without votes."""
-    ids = [vote.memory_id for vote in votes]
+def vote_values(vote: Feedback) -> dict[str, Any]:
+    """Return what a vote says; a withdrawn one has no weight."""
+    values = {name: getattr(vote, name) for name in _VOTE_FIELDS}
+    return values | ({"weight": None} if vote.withdrawn_at else {})
+
+
+def audit_votes(
+    tenant_id: UUID, verb: str, votes: Iterable[Feedback], before: Iterable[Feedback] = (), *, by: Actor, now: datetime
+) -> None:
+    """Write one audit row for the memories of the votes, with those that changed as they were; none without votes."""
+    former = {vote.pk: vote_values(vote) for vote in before}
+    ids: list[UUID] = []
+    changes: list[ChangedValue] = []
+    for vote in votes:
+        after = vote_values(vote)
+        was = former.get(vote.pk, after | {"weight": None})
+        ids.append(vote.memory_id)
+        changes += [ChangedValue(vote.pk, name, was[name], after[name]) for name in after if was[name] != after[name]]
     if ids:
         fields = ["usefulness_score"]
-        record_audit(verb, "memory", ids, tenant_id=tenant_id, fields=fields, by=by, now=now)
+        record_audit(verb, "memory", ids, tenant_id=tenant_id, fields=fields, changes=changes, by=by, now=now)
 
 
 def _drafts(

@@ -15,8 +15,10 @@ from memories.models import HygieneAct, Memory, MemoryFinding, MemoryLink, Memor
 from memories.partitions.actions import link_memories, unlink_memories
 from memories.services.hygiene.rules import combine_memories
 from memories.services.store import bulk
+from memories.services.store.drafts import SUPERSEDES
 from memories.store.actions.bulk import BulkActionResult
 from memories.store.actions.edit import archive_memory, update_memory
+from memories.store.actions.replace import replace_memories
 from memories.store.bulk_rows import (
     archive_rows,
     change_rows,
@@ -28,6 +30,8 @@ from memories.store.bulk_rows import (
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
 
+#: Acts whose redo is the act itself: a merge and a replacement also draw links, a dismissal is of findings.
+_PERFORMED_AGAIN = (HygieneAct.Act.MERGE, HygieneAct.Act.REPLACE, HygieneAct.Act.DISMISS)
 #: The kind of the link from a merged memory to the kept one.
 MERGED_INTO = "merged_into"
 
@@ -137,23 +141,25 @@ def dismiss_findings(
 
 
 @transaction.atomic
-def undo_hygiene(*, tenant_id: UUID, act_id: UUID, by: Actor, now: datetime) -> HygieneUndoResult:
+def undo_hygiene(
+    *, tenant_id: UUID, act_id: UUID, is_redo: bool = False, by: Actor, now: datetime
+) -> HygieneUndoResult:
     """Undo an action: restore archived memories, end its links, give back counters and values.
 
-    A memory that was changed, archived or restored since is skipped; retrievals and votes since then stay. Raises
+    A memory that was changed, archived or restored since is skipped; retrievals and votes since then stay. The undo is
+    an act itself, with what its own undo needs; `is_redo` names that one in the log. Raises
     `NotFound`, or `Conflict` and changes nothing then: `already_undone`, `duplicate` or `source_taken` where the same
     text or `source_id` was stored since, `changed` if every memory would be skipped.
     """
-    act: HygieneAct | None = HygieneAct.objects.for_tenant(tenant_id).with_id(act_id).select_for_update().first()
-    if act is None:
-        raise NotFound("not_found", "There is no such action.")
-    if act.undone_at is not None:
-        raise Conflict("already_undone", "This action was already undone.")
+    act = _not_undone(tenant_id, act_id)
     ids = {*act.archived_ids, *(UUID(row["id"]) for row in (*act.kept, *act.changed))}
     memories = _locked(tenant_id, ids)
     for link in MemoryLink.objects.for_tenant(tenant_id).current().with_ids(act.link_ids).in_order():
         unlink_memories(link=link, by=by, now=now)
-    count = _change_back(act, memories, by, now)
+    undo = HygieneAct(tenant_id=tenant_id, act=act.act, at=now, link_ids=act.link_ids, finding_ids=act.finding_ids)
+    if act.act == HygieneAct.Act.DISMISS:  # the pairs of a replacement lead to the act that lists them
+        undo.pair_ids = act.pair_ids
+    count = _change_back(act, memories, undo, by, now)
     for taken in act.kept:
         if UUID(taken["id"]) in memories:
             count += _give_back(memories[UUID(taken["id"])], taken, by, now)
@@ -164,9 +170,45 @@ def undo_hygiene(*, tenant_id: UUID, act_id: UUID, by: Actor, now: datetime) -> 
         raise Conflict("changed", f"{bulk.describe_not_undone(left)}.")
     act.undone_at = now
     act.save(update_fields=["undone_at"])
-    who: dict[str, Any] = {"by": by, "now": now}
-    record_audit(f"undo_{act.act}", "memory", sorted(ids), tenant_id=tenant_id, fields=["hygiene"], **who)
+    undo.save()
+    _audit(undo, f"{'redo' if is_redo else 'undo'}_{act.act}", sorted(ids), by, now)
     return HygieneUndoResult(act, count, left)
+
+
+@transaction.atomic
+def redo_hygiene(*, tenant_id: UUID, act_id: UUID, by: Actor, now: datetime) -> str:
+    """Perform again what the undo `act_id` undid, and describe the result. Raises as `undo_hygiene` and the act do."""
+    undo = _not_undone(tenant_id, act_id)
+    who: dict[str, Any] = {"tenant_id": tenant_id, "by": by, "now": now}
+    if undo.act not in _PERFORMED_AGAIN:
+        return str(undo_hygiene(act_id=act_id, is_redo=True, **who))
+    undo.undone_at = now
+    undo.save(update_fields=["undone_at"])
+    if undo.act == HygieneAct.Act.DISMISS:
+        dismiss_findings(pair_ids=undo.pair_ids, finding_ids=undo.finding_ids, **who)
+        return "Undone: the findings are dismissed again."
+    kind = MERGED_INTO if undo.act == HygieneAct.Act.MERGE else SUPERSEDES
+    groups: dict[UUID, list[UUID]] = defaultdict(list)
+    for link in MemoryLink.objects.for_tenant(tenant_id).with_ids(undo.link_ids).of_kind(kind):
+        kept, gone = (link.target_id, link.source_id) if kind == MERGED_INTO else (link.source_id, link.target_id)
+        groups[kept].append(gone)
+    if kind == MERGED_INTO:
+        merge_memories(groups=groups, **who)
+        return "Undone: the memories are merged again."
+    if not replace_memories(replaced=groups, **who):
+        raise NotFound("not_found", "The memories no longer exist.")
+    return "Undone: the memory is replaced again."
+
+
+def _not_undone(tenant_id: UUID, act_id: UUID) -> HygieneAct:
+    """Lock and return an action on memories. Raises `NotFound`, or `Conflict` `already_undone`."""
+    acts = HygieneAct.objects.for_tenant(tenant_id).exclude(act=HygieneAct.Act.CHANGE)
+    act: HygieneAct | None = acts.with_id(act_id).select_for_update().first()
+    if act is None:
+        raise NotFound("not_found", "There is no such action.")
+    if act.undone_at is not None:
+        raise Conflict("already_undone", "This action was already undone.")
+    return act
 
 
 @transaction.atomic
@@ -177,9 +219,13 @@ def undo_replacements(*, tenant_id: UUID, pair_ids: Collection[int], by: Actor, 
         undo_hygiene(tenant_id=tenant_id, act_id=act_id, by=by, now=now)
 
 
-def _change_back(act: HygieneAct, memories: Mapping[UUID, Memory], by: Actor, now: datetime) -> int:
-    """Give memories that are still in the action's version and state their former value; return how many."""
+def _change_back(act: HygieneAct, memories: Mapping[UUID, Memory], undo: HygieneAct, by: Actor, now: datetime) -> int:
+    """Give memories that are still in the action's version and state their former value; return how many.
+
+    Store in `undo` what its own undo needs.
+    """
     former: dict[tuple[str, Any], list[Memory]] = defaultdict(list)
+    changed: list[tuple[Memory, dict[str, Any]]] = []
     archived = set(act.archived_ids)
     for row in act.changed:
         memory = memories.get(UUID(row["id"]))
@@ -189,6 +235,7 @@ def _change_back(act: HygieneAct, memories: Mapping[UUID, Memory], by: Actor, no
         is_as_left = was_archived or getattr(memory, row["field"]) == row["after"]
         if is_as_left and was_archived == (memory.archived_at is not None):
             former[row["field"], row["before"]].append(memory)
+            changed.append((memory, row))
     for (field, value), rows in former.items():
         if field == bulk.MOVE.field:
             move_rows_back(rows, value, by=by, now=now)
@@ -198,7 +245,11 @@ def _change_back(act: HygieneAct, memories: Mapping[UUID, Memory], by: Actor, no
             restore_rows(rows, by=by, now=now)
         else:
             archive_rows(rows, now)
-    return sum(len(rows) for rows in former.values())
+    undo.archived_ids = [memory.pk for memory, _ in changed if memory.archived_at is not None]
+    undo.changed = [
+        row | {"before": row["after"], "after": row["before"], "version": memory.version} for memory, row in changed
+    ]
+    return len(changed)
 
 
 def _locked(tenant_id: UUID, memory_ids: Iterable[UUID]) -> dict[UUID, Memory]:

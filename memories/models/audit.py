@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from memories.models.tenancy import Tenant, unique
+from memories.services.tenancy.act_labels import act_label
 from memories.services.tenancy.audit_seals import HASH_CHARACTERS
 from memories.services.tenancy.audit_verbs import AGENT_TRAFFIC, UNLISTED
 from memories.tenancy.queries.audit import (
@@ -66,6 +67,11 @@ class AuditEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.verb} {self.target_kind} by {self.actor_kind}"
+
+    @property
+    def label(self) -> str:
+        """What the console calls the act."""
+        return act_label(self.verb)
 
 
 class AuditSeal(models.Model):

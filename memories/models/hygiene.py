@@ -107,7 +107,10 @@ class MemoryFinding(models.Model):
 
 
 class HygieneAct(models.Model):
-    """An operator's action on several memories, with the data that its undo needs: ids and values, never text."""
+    """An act with the data that its undo needs: an action on memories, or one that changed values (ADR-0282).
+
+    Of memories, ids and values and never text; an erasure deletes the acts that name or quote what it erases.
+    """
 
     class Act(models.TextChoices):
         MERGE = "merge"
@@ -120,6 +123,7 @@ class HygieneAct(models.Model):
         MOVE = "move"
         REPLACE = "replace"
         IMPORT = "import"
+        CHANGE = "change", "values that an act changed"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
@@ -139,7 +143,7 @@ class HygieneAct(models.Model):
         default=list,
         blank=True,
         encoder=DjangoJSONEncoder,
-        help_text="For each changed memory: id, field and previous value.",
+        help_text="For each changed memory or value: id, field, previous and new value.",
     )
     undone_at = models.DateTimeField(null=True, blank=True)
 

@@ -12,7 +12,7 @@ from memories.services.store.content import ContentError, check_content, normali
 from memories.services.store.drafts import is_kind_name
 from memories.services.tokens import token_counts
 from memories.store.live_rows import ensure_partitions
-from memories.tenancy.audit import Actor, audit_rows, record_audit
+from memories.tenancy.audit import Actor, ChangedValue, audit_rows, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound, StaleVersion
 
 SNAPSHOT_NAME_CHARACTERS_MAX = 100
@@ -138,10 +138,16 @@ def create_snapshot(
         raise InvalidInput("too_long", f"A name has at most {most} characters.", "name")
     if recorded_at is not None and recorded_at > now:
         raise InvalidInput("in_the_future", "A snapshot's time cannot be in the future.", "recorded_at")
-    snapshot = Snapshot(tenant_id=tenant.pk, name=name, created_at=now, created_by=by.stored_label)
-    snapshot.recorded_at = recorded_at or now
+    snapshot = Snapshot(tenant_id=tenant.pk, name=name, recorded_at=recorded_at or now)
+    return restore_snapshot(snapshot=snapshot, by=by, now=now)
+
+
+@transaction.atomic
+def restore_snapshot(*, snapshot: Snapshot, by: Actor, now: datetime) -> Snapshot:
+    """Store a new snapshot, or a deleted one again. Raises `Conflict` `duplicate`."""
+    snapshot.created_at, snapshot.created_by = now, by.stored_label
     Snapshot.objects.bulk_create([snapshot], ignore_conflicts=True)
-    if not Snapshot.objects.for_tenant(tenant.pk).with_id(snapshot.pk).exists():
+    if not Snapshot.objects.for_tenant(snapshot.tenant_id).with_id(snapshot.pk).exists():
         raise Conflict("duplicate", "A snapshot with this name already exists.", "name")
     audit_rows("create_snapshot", [snapshot], fields=["name", "recorded_at"], by=by, now=now)
     return snapshot
@@ -152,7 +158,9 @@ def delete_snapshot(*, snapshot: Snapshot, by: Actor, now: datetime) -> Snapshot
     """Delete the name; no memory or version is lost. Deleting twice is no error."""
     deleted, _ = Snapshot.objects.for_tenant(snapshot.tenant_id).filter(pk=snapshot.pk).delete()
     if deleted:
-        audit_rows("delete_snapshot", [snapshot], fields=["name", "recorded_at"], by=by, now=now)
+        values = {"name": snapshot.name, "recorded_at": snapshot.recorded_at}
+        changes = [ChangedValue(snapshot.pk, name, value, None) for name, value in values.items()]
+        audit_rows("delete_snapshot", [snapshot], fields=list(values), changes=changes, by=by, now=now)
     return snapshot
 
 

@@ -1,12 +1,13 @@
 """Set the full-text search language of a tenant's memories."""
 
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 
 from memories import tasks
 from memories.models import Tenant
-from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.audit import Actor, ChangedValue, record_audit
 from memories.tenancy.exceptions import StaleVersion
 from memories.tenancy.languages import check_language
 
@@ -24,12 +25,14 @@ def set_tenant_language(*, tenant: Tenant, language: str, replaces: str = "", by
     if replaces and replaces != current.text_search_config:
         detail = f"The language has changed since to {current.text_search_config}. Repeat to replace it."
         raise StaleVersion("stale_version", detail, "language")
+    change = ChangedValue(tenant.pk, "language", current.text_search_config, language)
     left = {*current.former_text_search_configs, current.text_search_config} - {language}
     current.former_text_search_configs = sorted(left)
     current.text_search_config = language
     current.text_search_changed_at = now
     current.save(update_fields=["former_text_search_configs", "text_search_config", "text_search_changed_at"])
+    who: dict[str, Any] = {"tenant_id": tenant.pk, "by": by, "now": now}
     fields = ["text_search_config"]
-    record_audit("set_language", "tenant", [tenant.pk], tenant_id=tenant.pk, fields=fields, by=by, now=now)
+    record_audit("set_language", "tenant", [tenant.pk], fields=fields, changes=[change], **who)
     tasks.enqueue_language_change(tenant.pk)
     return current

@@ -4,10 +4,13 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Any, Protocol
 from uuid import UUID, uuid5
 
-from memories.models import ApiKey, AuditEntry
+import orjson
+
+from memories.models import ApiKey, AuditEntry, HygieneAct
+from memories.services.tenancy.audit_verbs import AGENT_TRAFFIC
 from memories.tenancy.queries.insertions import insert_rows
 
 ACTOR_LABEL_CHARACTERS_MAX = 150
@@ -42,6 +45,20 @@ class Actor:
         return self.label[:ACTOR_LABEL_CHARACTERS_MAX]
 
 
+@dataclass(frozen=True)
+class ChangedValue:
+    """A field of a target before and after an act, which its undo sets again; never a secret."""
+
+    target: object
+    field: str
+    before: Any
+    after: Any
+
+    def as_record(self) -> dict[str, Any]:
+        """Return the row of a stored act."""
+        return {"id": str(self.target), "field": self.field, "before": self.before, "after": self.after}
+
+
 def record_audit(
     verb: str,
     target_kind: str,
@@ -51,12 +68,14 @@ def record_audit(
     fields: Iterable[str] = (),
     reason: str = "",
     act_id: UUID | None = None,
+    changes: Sequence[ChangedValue] = (),
     by: Actor,
     now: datetime,
 ) -> AuditEntry:
     """Write the audit row of one action, in the transaction of its change; `reason` is the actor's, not memory text.
 
-    The row of a bulk or hygiene action has the id of its act, `act_id`, so that it can be undone (ADR-0137).
+    The row of a bulk or hygiene action has the id of its act, `act_id`, so that it can be undone (ADR-0137). `changes`
+    are stored as an act with the id of the row, outside of the log, so that an erasure can delete them (ADR-0282).
     """
     entry = AuditEntry(tenant_id=tenant_id, at=now, verb=verb, target_kind=target_kind, fields=sorted(fields))
     entry.id = act_id or entry.id
@@ -64,7 +83,15 @@ def record_audit(
     entry.actor_kind, entry.actor_id, entry.actor_label = by.kind, by.id, by.stored_label
     entry.target_ids = [str(target) for target in target_ids]
     insert_rows([entry])
+    if changes and not (by.kind == AuditEntry.ActorKind.KEY and verb in AGENT_TRAFFIC):
+        rows = as_stored_value([change.as_record() for change in changes])
+        HygieneAct.objects.create(id=entry.pk, tenant_id=tenant_id, act=HygieneAct.Act.CHANGE, at=now, changed=rows)
     return entry
+
+
+def as_stored_value(value: Any) -> Any:
+    """Return a value as a stored act keeps it: times and ids as text, times to the microsecond."""
+    return orjson.loads(orjson.dumps(value))
 
 
 def record_read(verb: str, target_kind: str, target_id: object, *, tenant_id: UUID, by: Actor, now: datetime) -> None:
@@ -95,6 +122,7 @@ def audit_rows(
     *,
     fields: Iterable[str] = (),
     act_id: UUID | None = None,
+    changes: Sequence[ChangedValue] = (),
     by: Actor,
     now: datetime,
 ) -> AuditEntry:
@@ -102,4 +130,5 @@ def audit_rows(
     kind = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(rows[0]).__name__).lower()
     ids = [row.pk for row in rows]
     tenant_id = rows[0].tenant_id
-    return record_audit(verb, kind, ids, tenant_id=tenant_id, fields=fields, act_id=act_id, by=by, now=now)
+    who: dict[str, Any] = {"tenant_id": tenant_id, "by": by, "now": now}
+    return record_audit(verb, kind, ids, fields=fields, act_id=act_id, changes=changes, **who)

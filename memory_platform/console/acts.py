@@ -36,24 +36,24 @@ from memories.models import (
     SavedView,
     Snapshot,
 )
+from memories.services.tenancy.act_labels import ACT_LABELS, REPEATED_ACTS, STORED_ACTS, VERBS
 from memories.services.tenancy.audit_targets import audit_target_page, displayed_target_id
 from memories.tenancy.queries.audit import AuditEntryQuerySet
-from memory_platform.console.act_kinds import (
-    ACT_LABELS,
-    FINAL,
-    NOTES,
-    STORED_ACTS,
-    UNDONE_BY_ADMINS,
-    UNDONE_WHILE_LATEST,
-    VERBS,
-)
+from memory_platform.console.act_kinds import FINAL, NOTES, UNDONE_BY_ADMINS, UNDONE_WHILE_LATEST
+from memory_platform.console.act_values import VALUE_KINDS, are_present, present_values, stored_values
 
 #: Targets of an act that are shown.
 TARGETS_SHOWN_MAX = 3
 _EXCERPT_CHARACTERS = 90
+#: Characters of a former or new value.
+_VALUE_CHARACTERS = 60
+#: What the label says, or what follows from the text.
+_UNSHOWN = ("archived_at", "member", "statements", "candidates", "receipt_id")
+_FIELD_NAMES = {"created": "days after creation", "archived": "days after archiving", "is_enabled": "on"}
 #: Characters of the id of a target without a name.
 _ID_CHARACTERS = 8
 #: The state of a compaction in which a decision about it can be undone.
+_NO_VALUES = "The former values were not stored"
 _DECIDED = {
     "apply_compaction": "applied",
     "approve_compaction": "applied",
@@ -75,7 +75,7 @@ _CREATED_BUDGETS = ("create_budget_profile", "restore_budget_profile")
 #: Kinds of which a tenant has one target.
 _SINGLE = ("tenant_memo", "prompt")
 #: Of acts at the same time, only those of the highest rank are shown: undoing an approval also rolls it back.
-_PARTS_OF_OTHERS = (*_PARTS, *_WRITTEN, "store_memories", "link_memories", "unlink_memories")
+_PARTS_OF_OTHERS = (*_PARTS, *_WRITTEN, "store_memories", "link_memories", "unlink_memories", "undo_replace")
 _RANKS = {**dict.fromkeys(_PARTS_OF_OTHERS, 0), "roll_back_compaction": 1}
 _HIGHEST_RANK = 2
 
@@ -96,20 +96,22 @@ class ActRow:
     targets: Sequence[ActTarget]
     changes: Sequence[str] = ()
     undo: str = ""
+    #: Whether the values were stored that its undo needs.
+    has_values: bool = True
 
     @property
     def label(self) -> str:
-        return ACT_LABELS[self.entry.verb]
+        return self.entry.label
 
     @property
     def note(self) -> str:
         """What is shown instead of Undo."""
-        return NOTES.get(self.entry.verb, "Changed since")
+        return NOTES.get(self.entry.verb, "Changed since" if self.has_values else _NO_VALUES)
 
     @property
     def note_url(self) -> str:
         """The page on which a person can do what the note says, "" without one."""
-        has_page = self.entry.verb in NOTES and self.note != FINAL and self.targets
+        has_page = self.entry.verb in NOTES and not self.note.startswith(FINAL) and self.targets
         return self.targets[0].url if has_page else ""
 
     @property
@@ -118,6 +120,8 @@ class ActRow:
         return max(len(self.entry.target_ids) - TARGETS_SHOWN_MAX, 0) if self.entry.target_kind == "memory" else 0
 
 
+#: Acts that are undone with what was stored for that.
+_STORED = STORED_ACTS.keys() | REPEATED_ACTS.keys() | VALUE_KINDS.keys()
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TITLED = ("compaction", "partition_summary", "session")
 #: The model and the column of the names of other targets.
@@ -145,7 +149,8 @@ def list_acts(tenant_id: UUID, *, group: str, by: str) -> AuditEntryQuerySet:
 def read_acts(tenant_id: UUID, entries: Sequence[AuditEntry], *, is_admin: bool) -> list[ActRow]:
     """Return the rows of these entries, without parts of larger acts. The kinds of targets decide how many queries."""
     shown = _largest(entries)
-    acts = HygieneAct.objects.for_tenant(tenant_id).in_bulk([row.pk for row in shown if row.verb in STORED_ACTS])
+    stored = [row.pk for row in shown if row.verb in _STORED]
+    acts = HygieneAct.objects.for_tenant(tenant_id).in_bulk(stored)
     memories = _memories(tenant_id, shown)
     texts = {pk: row.content for pk, row in memories.items()} | _titles(tenant_id, shown)
     states = _undo_states(tenant_id, shown, acts, memories)
@@ -155,6 +160,7 @@ def read_acts(tenant_id: UUID, entries: Sequence[AuditEntry], *, is_admin: bool)
             targets=[_target(tenant_id, entry, place, texts, is_admin) for place in range(_shown_targets(entry))],
             changes=list(_changes(acts[entry.pk])) if entry.pk in acts else _changed_fields(entry),
             undo=_shown_state(entry, states.get(entry.pk, ""), is_admin),
+            has_values=entry.pk in acts or entry.verb not in _STORED,
         )
         for entry in shown
     ]
@@ -258,27 +264,35 @@ def _changes(act: HygieneAct) -> Iterator[str]:
     if act.act == HygieneAct.Act.IMPORT:
         yield f"{len(act.changed):,} created"
     values = Counter(
-        (row["field"], _value(row["before"]), _value(row["after"]))
+        (row["field"], _value(row["field"], row["before"]), _value(row["field"], row["after"]))
         for row in act.changed
-        if row["field"] != "archived_at"
+        if row["field"] not in _UNSHOWN
     )
     for (field, before, after), count in values.most_common(TARGETS_SHOWN_MAX):
-        yield f"{field.removesuffix('_path')}: {before} → {after}" + (f" ({count:,})" if count > 1 else "")
+        name = _FIELD_NAMES.get(field) or field.removesuffix("_path").replace("_", " ")
+        yield f"{name}: {before} → {after}" + (f" ({count:,})" if count > 1 else "")
 
 
-def _value(value: Any) -> str:
-    return {True: "yes", False: "no", "": "(root)"}.get(value, str(value))
+def _value(field: str, value: Any) -> str:
+    """Return a value in a few words: of a list, how many it has."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return f"{len(value):,}"
+    text = "none" if value is None else str(value) or ("(root)" if field == "partition_path" else "(empty)")
+    return text if len(text) <= _VALUE_CHARACTERS else f"{text[: _VALUE_CHARACTERS - 1]}…"
 
 
 def _undo_states(
     tenant_id: UUID, entries: Sequence[AuditEntry], acts: Mapping[UUID, HygieneAct], memories: Mapping[str, Memory]
 ) -> dict[UUID, str]:
     states = {pk: DONE if act.undone_at else POSSIBLE for pk, act in acts.items()}
+    states |= _value_states(tenant_id, entries, acts)
     for entry in entries:
         if entry.verb in _PARTS and (row := memories.get(entry.target_ids[0])):
             is_as_left = is_archived_by(entry, row) if entry.verb == "archive_memory" else row.archived_at is None
             states[entry.pk] = POSSIBLE if is_as_left else DONE
-        elif entry.verb in _WRITTEN and (row := memories.get(entry.target_ids[0])):
+        elif entry.verb in (*_WRITTEN, "store_memories") and (row := memories.get(entry.target_ids[0])):
             is_as_written = row.archived_at is None and row.recorded_from <= entry.at
             states[entry.pk] = POSSIBLE if is_as_written else ""
     possible = {
@@ -287,6 +301,20 @@ def _undo_states(
         *latest_acts(tenant_id, [entry for entry in entries if entry.verb in UNDONE_WHILE_LATEST]),
     }
     return states | dict.fromkeys(possible, POSSIBLE)
+
+
+def _value_states(tenant_id: UUID, entries: Sequence[AuditEntry], acts: Mapping[UUID, HygieneAct]) -> dict[UUID, str]:
+    """Return the states of acts that changed values: possible while the values are present. A query for each kind."""
+    after = {
+        entry: stored_values(acts[entry.pk].changed).after
+        for entry in entries
+        if entry.verb in VALUE_KINDS and entry.pk in acts and acts[entry.pk].undone_at is None
+    }
+    targets: dict[str, set[str]] = {}
+    for entry, values in after.items():
+        targets.setdefault(entry.verb, set()).update(values)
+    present = {verb: present_values(verb, tenant_id, ids) for verb, ids in targets.items()}
+    return {entry.pk: POSSIBLE if are_present(values, present[entry.verb]) else "" for entry, values in after.items()}
 
 
 def _decided_at(entry: AuditEntry) -> datetime | None:

@@ -2,7 +2,7 @@
 
 from django import forms
 
-from memory_platform.console.act_kinds import GROUPS
+from memories.services.tenancy.act_labels import GROUPS
 from memory_platform.console.jobs import JOB_KINDS, JOB_STATES
 from memory_platform.web.forms import PlatformForm
 from memory_platform.web.time_ranges import SPANS

@@ -9,7 +9,12 @@ from compaction.alerts.actions import remove_alert_destination, restore_alert_de
 from compaction.models import AlertDestination, Compaction, Message, Session
 from compaction.pipeline.actions import save_prompt
 from compaction.pipeline.prompt_versions import prompt_version_text
-from compaction.review.actions import reopen_compaction, undo_approval
+from compaction.review.actions import (
+    mark_compaction_reviewed,
+    reopen_compaction,
+    undo_approval,
+    withdraw_review,
+)
 from compaction.sessions.actions import close_session, pin_message, restore_session
 from context.evaluation.actions.golden_questions import remove_golden_question, restore_golden_question
 from context.models import GoldenQuestion, ScoringProfileVersion
@@ -24,10 +29,12 @@ from context.profiles.actions.scoring_profiles import (
     retire_scoring_profile,
     roll_back_scoring_profile,
 )
-from memories.hygiene.actions import undo_hygiene
+from memories.hygiene.actions import archive_memories, redo_hygiene, undo_hygiene
 from memories.models import (
     ApiKey,
     AuditEntry,
+    HygieneAct,
+    Invitation,
     Memory,
     MemoryLink,
     MemoryVersion,
@@ -46,12 +53,16 @@ from memories.partitions.actions import (
     withdraw_summary,
 )
 from memories.services.partitions.paths import parse_partition
+from memories.services.tenancy.act_labels import REPEATED_ACTS, STORED_ACTS
 from memories.store.actions.edit import RESTORED_FIELDS, archive_memory, restore_memory, update_memory
+from memories.tenancy.actions.invitations import revoke_invitation
 from memories.tenancy.actions.saved_views import restore_view
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import Conflict, NotFound
-from memory_platform.console.act_kinds import STORED_ACTS, UNDONE_WHILE_LATEST
+from memory_platform.console.act_kinds import UNDONE_WHILE_LATEST
+from memory_platform.console.act_values import VALUE_KINDS, set_former_values
 from memory_platform.console.acts import is_archived_by, latest_acts
+from memory_platform.web.numerals import counted
 
 _APPLIED = ("apply_compaction", "approve_compaction")
 _ASSIGNMENTS = {"budget_profile": BUDGET_ASSIGNMENTS, "scoring_profile": SCORING_ASSIGNMENTS}
@@ -59,7 +70,7 @@ _ASSIGNMENTS = {"budget_profile": BUDGET_ASSIGNMENTS, "scoring_profile": SCORING
 
 def undo_act(entry: AuditEntry, *, by: Actor, now: datetime) -> str:
     """Undo an act and describe the result. Raises `NotFound`, or `Conflict` if the act is no longer in effect."""
-    undo = _undo_hygiene if entry.verb in STORED_ACTS else _UNDO.get(entry.verb)
+    undo = _UNDO.get(entry.verb)
     if undo is None:
         raise Conflict("cannot_undo", "This change cannot be undone.")
     if entry.verb in UNDONE_WHILE_LATEST and not latest_acts(entry.tenant_id, [entry]):
@@ -75,6 +86,21 @@ def _undo_hygiene(entry: AuditEntry, **who: Any) -> str:
     return str(undo_hygiene(tenant_id=entry.tenant_id, act_id=entry.pk, **who))
 
 
+def _redo_hygiene(entry: AuditEntry, **who: Any) -> str:
+    return redo_hygiene(tenant_id=entry.tenant_id, act_id=entry.pk, **who)
+
+
+def _set_former_values(entry: AuditEntry, *, by: Actor, now: datetime) -> str:
+    acts = HygieneAct.objects.for_tenant(entry.tenant_id).with_id(entry.pk).filter(undone_at=None)
+    act = acts.select_for_update().first()
+    if act is None:
+        raise Conflict("cannot_undo", "The change was undone, or its former values were not stored.")
+    said = set_former_values(entry.verb, entry.tenant_id, act.changed, by=by, now=now)
+    act.undone_at = now
+    act.save(update_fields=["undone_at"])
+    return said
+
+
 def _restore(entry: AuditEntry, **who: Any) -> str:
     memory = _memory(entry)
     if memory.archived_at is not None and not is_archived_by(entry, memory):
@@ -86,6 +112,15 @@ def _restore(entry: AuditEntry, **who: Any) -> str:
 def _archive(entry: AuditEntry, **who: Any) -> str:
     archive_memory(memory=_memory(entry), **who)
     return "Undone: the memory is archived again."
+
+
+def _archive_all(entry: AuditEntry, **who: Any) -> str:
+    rows = Memory.objects.for_tenant(entry.tenant_id).unarchived().with_ids(entry.target_ids)
+    ids = [row.pk for row in rows.filter(recorded_from__lte=entry.at)]
+    if not ids:
+        raise _changed()
+    archive_memories(tenant_id=entry.tenant_id, memory_ids=ids, **who)
+    return f"Undone: {counted(len(ids), 'memory is', 'memories are')} archived."
 
 
 def _memory(entry: AuditEntry) -> Memory:
@@ -243,6 +278,13 @@ def _return_assignment(entry: AuditEntry, **who: Any) -> str:
 
 
 _UNDO: Mapping[str, Callable[..., str]] = {
+    **dict.fromkeys(STORED_ACTS, _undo_hygiene),
+    **{verb: _redo_hygiene if verb.startswith("undo_") else _undo_hygiene for verb in REPEATED_ACTS},
+    **dict.fromkeys(VALUE_KINDS, _set_former_values),
+    "store_memories": _archive_all,
+    "create_invitation": _by_action(revoke_invitation, Invitation, "invitation", "the invitation is revoked."),
+    "mark_compaction_reviewed": _by_action(withdraw_review, Compaction, "compaction", "the summary is not reviewed."),
+    "withdraw_review": _by_action(mark_compaction_reviewed, Compaction, "compaction", "the summary is reviewed."),
     "archive_memory": _restore,
     **dict.fromkeys(("restore_memory", "store_memory"), _archive),
     "update_memory": _former_version,
@@ -282,7 +324,7 @@ _UNDO: Mapping[str, Callable[..., str]] = {
 
 
 #: Every verb whose acts can be undone as long as they are in effect.
-UNDONE_VERBS = frozenset(STORED_ACTS) | _UNDO.keys()
+UNDONE_VERBS = frozenset(_UNDO)
 
 
 def find_act(tenant_id: UUID, entry_id: UUID) -> AuditEntry | None:

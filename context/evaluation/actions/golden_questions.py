@@ -1,6 +1,6 @@
 """Collect, change, remove and restore golden questions. Their evidence are live memories of the tenant."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -12,13 +12,14 @@ from context.services.profiles.fields import TOKENS_MAX, TOKENS_MIN
 from memories.models import Memory
 from memories.services.partitions.paths import PartitionPath
 from memories.services.store.content import MAX_CONTENT_BYTES, ContentError, check_content
-from memories.tenancy.audit import Actor, audit_rows
+from memories.tenancy.audit import Actor, ChangedValue, audit_rows
 from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
 
 QUESTION_CHARACTERS_MAX = MAX_CONTENT_BYTES
 ANSWER_CHARACTERS_MAX = 2_000
 CATEGORY_CHARACTERS_MAX = 64
 EVIDENCE_MEMORIES_MAX = 100
+_EDITED = ("text", "answer", "category", "as_of", "max_tokens")
 
 
 @transaction.atomic
@@ -56,9 +57,12 @@ def collect_golden_question(
     except IntegrityError as error:
         detail = "The same question is being added and removed at the same time. Try again."
         raise Conflict("busy", detail) from error
+    before = golden_values(question)
     _add_evidence(question, memories)
-    verb = "collect_golden_question" if is_new else "change_golden_question"
-    audit_rows(verb, [question], fields=["memories"], by=by, now=now)
+    if is_new:
+        audit_rows("collect_golden_question", [question], fields=["memories"], by=by, now=now)
+    else:
+        _audit_change(question, before, by, now)
     return question
 
 
@@ -84,12 +88,29 @@ def update_golden_question(
         detail = "Someone else changed the question in the meantime. Open it again before you save."
         raise Conflict("question_changed", detail)
     values = _checked(text, answer, category, as_of, now) | {"max_tokens": _checked_budget(max_tokens)}
-    changed = [name for name, value in values.items() if getattr(current, name) != value]
+    return set_golden_values(question=current, values=values, by=by, now=now)
+
+
+@transaction.atomic
+def set_golden_values(
+    *, question: GoldenQuestion, values: Mapping[str, Any], by: Actor, now: datetime
+) -> GoldenQuestion:
+    """Set some of `golden_values`, which are valid: of the memories, those that still exist.
+
+    Raises `Conflict` `duplicate` or `removed`.
+    """
+    current = _locked(question)
+    before = golden_values(current)
+    changed = [name for name in _EDITED if name in values and values[name] != before[name]]
+    for name in changed:
+        setattr(current, name, values[name])
     if changed:
-        for name in changed:
-            setattr(current, name, values[name])
         _save(current, changed, "text")
-        audit_rows("change_golden_question", [current], fields=changed, by=by, now=now)
+    if "memories" in values:
+        current.evidence.exclude(memory_id__in=values["memories"]).delete()
+        kept = Memory.objects.for_tenant(current.tenant_id).with_ids(values["memories"])
+        _add_evidence(current, set(kept.values_list("pk", flat=True)))
+    _audit_change(current, before, by, now)
     return current
 
 
@@ -97,8 +118,9 @@ def update_golden_question(
 def add_golden_memory(*, question: GoldenQuestion, memory_id: UUID, by: Actor, now: datetime) -> GoldenQuestion:
     """Add a memory to the evidence. Raises `InvalidInput`, `Conflict` `removed`."""
     current = _locked(question)
+    before = golden_values(current)
     _add_evidence(current, _live(current.tenant_id, current.partition_path, [memory_id], now))
-    audit_rows("change_golden_question", [current], fields=["memories"], by=by, now=now)
+    _audit_change(current, before, by, now)
     return current
 
 
@@ -109,8 +131,9 @@ def remove_golden_memory(*, question: GoldenQuestion, memory_id: UUID, by: Actor
     evidence = current.evidence.all()
     if evidence.count() <= 1:
         raise Conflict("last_memory", "A golden question needs at least one memory; remove the question instead.")
+    before = golden_values(current)
     evidence.filter(memory_id=memory_id).delete()
-    audit_rows("change_golden_question", [current], fields=["memories"], by=by, now=now)
+    _audit_change(current, before, by, now)
     return current
 
 
@@ -132,6 +155,21 @@ def restore_golden_question(*, question: GoldenQuestion, by: Actor, now: datetim
         _save(question, ["removed_at"])
         audit_rows("restore_golden_question", [question], fields=["removed_at"], by=by, now=now)
     return question
+
+
+def golden_values(question: GoldenQuestion) -> dict[str, Any]:
+    """Return what an edit may change of a question, with the ids of its memories."""
+    ids = sorted(str(pk) for pk in question.evidence.values_list("memory_id", flat=True))
+    return {name: getattr(question, name) for name in _EDITED} | {"memories": ids}
+
+
+def _audit_change(question: GoldenQuestion, before: Mapping[str, Any], by: Actor, now: datetime) -> None:
+    """Record the values that differ from those `before`, if any."""
+    after = golden_values(question)
+    changed = [name for name in after if after[name] != before[name]]
+    changes = [ChangedValue(question.pk, name, before[name], after[name]) for name in changed]
+    if changes:
+        audit_rows("change_golden_question", [question], fields=changed, changes=changes, by=by, now=now)
 
 
 def _save(question: GoldenQuestion, fields: Iterable[str], field: str = "") -> None:

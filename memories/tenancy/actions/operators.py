@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import Group, Permission, User
@@ -11,7 +12,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 
 from memories.models import Membership, Tenant
-from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.audit import Actor, ChangedValue, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput, StaleVersion
 from memories.tenancy.scopes import authentication_scope, tenant_scope
 from memory_platform.web.roles import Role, role_of
@@ -57,7 +58,7 @@ def add_member(*, user: User, tenant: Tenant, by: Actor, now: datetime) -> Membe
     """Make an operator a member of a tenant, if they are not."""
     membership, is_new = Membership.objects.get_or_create(user=user, tenant=tenant)
     if is_new:
-        record_audit("add_member", "user", [user.pk], tenant_id=tenant.pk, by=by, now=now)
+        _audit_member("add_member", user.pk, tenant.pk, by, now)
     return membership
 
 
@@ -76,7 +77,8 @@ def change_role(
     if is_fixed:
         detail = f"{user.get_username()} is a superuser or belongs to other tenants. A superuser changes the role."
         raise Conflict("fixed_role", detail, "role")
-    if new == role_of(user):
+    former = role_of(user)
+    if new == former:
         return new
     if new is not Role.ADMIN:
         with authentication_scope():
@@ -86,7 +88,9 @@ def change_role(
     user.groups.remove(*groups.values())
     user.groups.add(groups[new])
     tenant_id = membership.tenant_id
-    record_audit("change_role", "user", [user.pk], tenant_id=tenant_id, fields=["role"], by=by, now=now)
+    change = ChangedValue(user.pk, "role", former, new)
+    who: dict[str, Any] = {"tenant_id": tenant_id, "by": by, "now": now}
+    record_audit("change_role", "user", [user.pk], fields=["role"], changes=[change], **who)
     return new
 
 
@@ -96,7 +100,7 @@ def remove_member(*, membership: Membership, by: Actor, now: datetime) -> None:
     _keep_an_admin(membership, [membership.tenant_id])
     tenant, user_id = membership.tenant, membership.user_id
     membership.delete()
-    record_audit("remove_member", "user", [user_id], tenant_id=tenant.pk, by=by, now=now)
+    _audit_member("remove_member", user_id, tenant.pk, by, now)
 
 
 @transaction.atomic
@@ -106,6 +110,12 @@ def delete_operator(*, user: User, by: Actor, now: datetime) -> None:
         with tenant_scope(membership.tenant_id):
             remove_member(membership=membership, by=by, now=now)
     user.delete()
+
+
+def _audit_member(verb: str, user_id: int, tenant_id: UUID, by: Actor, now: datetime) -> None:
+    is_member = verb == "add_member"
+    change = ChangedValue(user_id, "member", not is_member, is_member)
+    record_audit(verb, "user", [user_id], tenant_id=tenant_id, changes=[change], by=by, now=now)
 
 
 def _keep_an_admin(membership: Membership, tenant_ids: Collection[UUID]) -> None:

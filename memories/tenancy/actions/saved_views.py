@@ -2,17 +2,21 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from types import MappingProxyType
+from typing import Any
 
 from django.db import IntegrityError, transaction
 
 from memories.models import SavedView, Tenant
 from memories.services.tenancy.saved_views import are_too_long
-from memories.tenancy.audit import Actor, audit_rows
+from memories.tenancy.audit import Actor, ChangedValue, audit_rows
 from memories.tenancy.exceptions import Conflict, InvalidInput, StaleVersion
 from memories.tenancy.queries.tenants import SavedViewQuerySet
 
 #: Views of one operator for one list.
 VIEWS_MAX = 30
+#: What a view that does not exist is called.
+_NO_VIEW: Mapping[str, Any] = MappingProxyType({"name": "", "is_shared": False})
 
 
 @transaction.atomic
@@ -34,7 +38,7 @@ def save_view(
         tenant=tenant, user_id=user_id, list=list_name, filters=dict(filters), created_at=now, is_shared=is_shared
     )
     _check_room(view)
-    return _stored(view, name, was_shared=False, by=by, now=now)
+    return _stored(view, name, by=by, now=now)
 
 
 @transaction.atomic
@@ -47,8 +51,9 @@ def change_view(
     """
     if replaces is not None and replaces != view.name:
         raise StaleVersion("stale_version", f"Someone else renamed this view to {view.name}.", "name")
-    was_shared, view.is_shared = view.is_shared, is_shared
-    return _stored(view, name, was_shared=was_shared, by=by, now=now)
+    before = {"name": view.name, "is_shared": view.is_shared}
+    view.is_shared = is_shared
+    return _stored(view, name, before=before, by=by, now=now)
 
 
 @transaction.atomic
@@ -66,7 +71,7 @@ def restore_view(*, view: SavedView, by: Actor, now: datetime) -> SavedView:
     """Bring a deleted view back. Raises `Conflict` `duplicate` or `too_many`."""
     _check_room(view)
     view.deleted_at = None
-    return _stored(view, view.name, was_shared=False, by=by, now=now)
+    return _stored(view, view.name, by=by, now=now)
 
 
 def _others(view: SavedView) -> SavedViewQuerySet:
@@ -79,7 +84,7 @@ def _check_room(view: SavedView) -> None:
         raise Conflict("too_many", f"You already have {VIEWS_MAX} views of this list. Delete one first.")
 
 
-def _stored(view: SavedView, name: str, *, was_shared: bool, by: Actor, now: datetime) -> SavedView:
+def _stored(view: SavedView, name: str, *, before: Mapping[str, Any] = _NO_VIEW, by: Actor, now: datetime) -> SavedView:
     rows = _others(view)
     if rows.named(name).exclude(pk=view.pk).exists():
         raise _duplicate()
@@ -89,8 +94,10 @@ def _stored(view: SavedView, name: str, *, was_shared: bool, by: Actor, now: dat
             view.save()
     except IntegrityError as error:  # another request stored the name meanwhile
         raise _duplicate() from error
-    if view.is_shared or was_shared:
-        audit_rows("save_view", [view], fields=["name", "is_shared"], by=by, now=now)
+    after = {"name": view.name, "is_shared": view.is_shared}
+    if view.is_shared or before["is_shared"]:
+        changes = [ChangedValue(view.pk, each, before[each], after[each]) for each in after if before != after]
+        audit_rows("save_view", [view], fields=["name", "is_shared"], changes=changes, by=by, now=now)
     return view
 
 

@@ -5,8 +5,9 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Self
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q
 
+from memories.services.tenancy.act_labels import verbs_named
 from memories.services.tenancy.audit_verbs import AGENT_TRAFFIC, UNLISTED
 from memories.tenancy.queries.insertions import execute
 from memories.tenancy.queries.methods import rows_among, rows_by, rows_ordered_by
@@ -58,10 +59,15 @@ class AuditEntryQuerySet(TenantRows):
         return list(self.filter(actor_kind=actor_kind).order_by().values_list("actor_id", flat=True).distinct())
 
     def narrowed(self, filters: Mapping[str, Any]) -> Self:
-        """Entries with these texts in actor and action, about this kind and id, within these times; "" for any."""
-        lookups = {"actor": "actor_label__icontains", "action": "verb__contains", "target_kind": "target_kind"}
+        """Entries with these texts in actor and action, about this kind and id, within these times; "" for any.
+
+        An action is named by its verb or its label.
+        """
+        lookups = {"actor": "actor_label__icontains", "target_kind": "target_kind"}
         lookups |= {"actor_kind": "actor_kind", "after": "at__gte", "before": "at__lte"}
         rows = self.about(filters["target_id"]) if filters.get("target_id") else self
+        if action := filters.get("action"):
+            rows = rows.filter(Q(verb__contains=action) | Q(verb__in=verbs_named(action)))
         return rows.filter(**{lookups[name]: value for name, value in filters.items() if value and name in lookups})
 
     def names_in_newest(self, count: int) -> dict[str, list[str]]:

@@ -15,6 +15,7 @@ from django.utils.http import urlencode
 
 from memories.models import AuditEntry
 from memories.services.store.import_export_files import CSV
+from memories.services.tenancy.act_labels import act_label
 from memories.services.tenancy.audit_targets import audit_target_page, displayed_target_id
 from memories.store.serializers.import_export import FILE_CONTENT_TYPES
 from memories.tenancy.audit import record_export
@@ -71,6 +72,7 @@ def audit_log(request: HtmxRequest) -> HttpResponseBase:
             page["export_query"] = download_query(request)
         if not wants_fragment(request):
             page |= entries.names_in_newest(NAMES_READ_MAX)
+            page["actions"] = sorted({act_label(verb) for verb in page["actions"]})
             page["check"] = last_audit_check(request.tenant.id)
     return render_page(request, "memories/tenancy/audit_log.html", page, fragment="fragment", form=form)
 

@@ -138,14 +138,14 @@ def test_list_of_keys_says_when_one_last_changed_something(admin: Client, tenant
     api_client(plain).post("/api/v1/memories", {"content": "The workshop is in Kiel."}, format="json")
     text = text_of(admin.get(page("api-keys", tenant)))
     assert f"{timezone.now():%Y-%m-%d}" in text.partition('data-label="Last change"')[2].partition("</td>")[0]
-    assert "Store memory" in text_of(admin.get(page("audit-log", tenant) + f"?actor={key.prefix}"))
+    assert "Stored a memory" in text_of(admin.get(page("audit-log", tenant) + f"?actor={key.prefix}"))
 
 
 def test_log_names_who_what_and_which_and_never_a_text(viewer: Client, tenant: Tenant) -> None:
     memory = make_bakery_memories(tenant)[0]
     key, _ = make_key(tenant)
     text = text_of(viewer.get(page("audit-log", tenant)))
-    assert "Store memories" in text
+    assert "Stored memories" in text
     assert page("memory", tenant, memory.pk) in text
     assert "tests" in text
     assert "partition_prefix" in text
@@ -166,7 +166,7 @@ def test_log_is_narrowed_by_who_what_which_and_when(viewer: Client, tenant: Tena
     def archived(**filters: str) -> int:
         response = viewer.get(page("audit-log", tenant), filters, headers=HTMX)
         assert response.status_code == 200
-        return text_of(response).count("Archive memory")
+        return text_of(response).count("Archived a memory")
 
     assert archived() == 2
     assert archived(action="archive memory", target_kind="memory") == 2

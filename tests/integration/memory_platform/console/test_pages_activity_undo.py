@@ -37,11 +37,12 @@ from memories.partitions.actions import (
     withdraw_summary,
 )
 from memories.services.partitions.paths import parse_partition
+from memories.services.tenancy.act_labels import ACT_LABELS
 from memories.services.tenancy.audit_verbs import UNLISTED
 from memories.store.actions.edit import update_memory
 from memories.tenancy.actions.api_keys import create_api_key
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.console.act_kinds import ACT_LABELS, NOTES, UNDONE_BY_ADMINS, UNDONE_WHILE_LATEST
+from memory_platform.console.act_kinds import NOTES, UNDONE_BY_ADMINS, UNDONE_WHILE_LATEST
 from memory_platform.console.undo import UNDONE_VERBS
 from tests.architecture import ROOT
 from tests.integration.page_helpers import TESTER, as_stored, client_of, make_bakery_memories, page, text_of

@@ -67,7 +67,7 @@ class AlertRuleListEndpoint(AlertEndpoint):
 
 
 class AlertRuleEndpoint(AlertEndpoint):
-    """One rule."""
+    """An alert rule."""
 
     scopes = {"PATCH": "admin"}
     output = schemas.AlertRuleOutput
@@ -82,7 +82,7 @@ class AlertRuleEndpoint(AlertEndpoint):
 
     @operation("alert_rules_read", {200: schemas.AlertRuleOutput, 304: None}, 404)
     def get(self, request: Request, kind: str) -> Response:
-        """One rule."""
+        """An alert rule."""
         return self.answer_with_etag(lambda: self.shown(kind))
 
     @operation(
@@ -148,13 +148,13 @@ class AlertDestinationEndpoint(_DestinationEndpoint):
 
     @operation("alert_destinations_read", {200: schemas.AlertDestinationOutput, 304: None}, 404)
     def get(self, request: Request, destination_id: UUID) -> Response:
-        """One destination; a removed one can be read for 90 days."""
+        """A destination; a removed one can be read for 90 days."""
         return self.answer_with_etag(lambda: self.shown(destination_id))
 
     @operation("alert_destinations_remove", {204: None}, 404)
     @conditional
     def delete(self, request: Request, destination_id: UUID) -> Response:
-        """Send nothing more to a destination. Removing it twice is no error."""
+        """Send nothing more to a destination. Removing it again has no effect."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
             destination = self.edited_row(destination_id)

@@ -45,7 +45,7 @@ class ErasureListEndpoint(ErasureEndpointBase):
     )
     @idempotent
     def post(self, request: Request) -> Response:
-        """Erase a memory, a partition or the tenant in the background, or only count what would go.
+        """Erase a memory, a partition or the tenant in the background, or count the rows.
 
         An erasure cannot be undone. Archiving (`DELETE` of a memory) can.
         """
@@ -74,7 +74,7 @@ class RetentionPolicyListEndpoint(ErasureEndpointBase):
 
     @operation("retention_policies_list", {200: schemas.RetentionPoliciesOutput})
     def get(self, request: Request) -> Response:
-        """All policies by partition. A policy of a partition also applies below it; the earliest one erases."""
+        """All retention policies by partition. A policy of a partition also applies below it; the earliest one erases."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
             policies = list(RetentionPolicy.objects.for_tenant(self.tenant_id).by_partition())

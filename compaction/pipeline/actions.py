@@ -83,7 +83,7 @@ def save_prompt(
     if not text.strip():
         raise InvalidInput("blank", "A prompt must not be blank.", "text")
     if len(text) > PROMPT_CHARACTERS_MAX:
-        raise InvalidInput("too_long", f"A prompt has at most {PROMPT_CHARACTERS_MAX:,} characters.", "text")
+        raise InvalidInput("too_long", f"A prompt can have at most {PROMPT_CHARACTERS_MAX:,} characters.", "text")
     rows = CompactionPrompt.objects.for_tenant(tenant_id)
     latest = rows.newest_first().first()
     version, began = (latest.version, latest.recorded_from) if latest else (PROMPT_VERSION, now)

@@ -34,7 +34,7 @@ class RollUpEndpoint(Endpoint):
         {202: RollUpOutput},
         404,
         request=SummaryStyleInput,
-        examples={"In short": {"style": "compact"}},
+        examples={"A compact summary": {"style": "compact"}},
         parameters=[PARTITION_PATH],
     )
     @idempotent

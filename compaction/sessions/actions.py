@@ -126,7 +126,9 @@ def _check(values: Mapping[str, Any]) -> None:
 def _problems_of(values: Mapping[str, Any]) -> Iterator[FieldProblem]:
     model = values.get("model", DEFAULT_MODEL)
     if not model.strip() or len(model) > MODEL_CHARACTERS_MAX or not model.isprintable():
-        yield FieldProblem("model", "bad_name", f"A model's name has 1 to {MODEL_CHARACTERS_MAX} printable characters.")
+        yield FieldProblem(
+            "model", "bad_name", f"A model name must have 1 to {MODEL_CHARACTERS_MAX} printable characters."
+        )
     if problem := text_problem(values.get("directive", "")):
         yield FieldProblem("directive", *problem)
     try:

@@ -159,11 +159,11 @@ def _check_choices(request: ContextRequest) -> None:
         detail = f"At most {SUMMARY_LEVELS_MAX} levels: whole numbers from 0, the first segment, to {MAX_DEPTH - 1}."
         raise InvalidInput("out_of_range", detail, "include_summaries_at")
     if focus is not None and len(focus.as_record()) != 1:
-        raise InvalidInput("one_focus", "A focus is exactly one of memory_id, summary_id and partition.", "focus")
+        raise InvalidInput("one_focus", "A focus must be exactly one of memory_id, summary_id and partition.", "focus")
     if focus is not None and focus.partition is not None and request.partition is not None:
         raise InvalidInput("given_twice", "Give either `partition` or a partition focus, not both.", "focus.partition")
     if len(request.model) > MODEL_NAME_CHARACTERS:
-        raise InvalidInput("too_long", f"A model's name has at most {MODEL_NAME_CHARACTERS} characters.", "model")
+        raise InvalidInput("too_long", f"A model name can have at most {MODEL_NAME_CHARACTERS} characters.", "model")
     if (request.draft or request.scoring) and not request.preview:
         raise InvalidInput("draft_needs_preview", "A draft of a profile can only be previewed.", "preview")
 
@@ -184,7 +184,7 @@ def _moment(request: ContextRequest, now: datetime) -> PointInTime:
     if request.as_of is None:
         return PointInTime.now(now)
     if request.as_of.utcoffset() is None:
-        raise InvalidInput("no_offset", "A time needs its offset from UTC, such as 2026-05-08T13:56:00Z.", "as_of")
+        raise InvalidInput("no_offset", "The time must have a UTC offset, such as 2026-05-08T13:56:00Z.", "as_of")
     if request.as_of > now:
         raise InvalidInput("in_the_future", "The time must not be in the future.", "as_of")
     return PointInTime.valid(request.as_of)

@@ -74,7 +74,7 @@ def load_evaluation_corpus(run: EvaluationRun, *, now: datetime) -> EvaluationCo
         return evaluation_corpus_from_corpus(read_corpus_path(UPDATED_FACTS_CORPUS))
     if run.corpus_kind == EvaluationRun.Corpus.UPLOAD:
         return evaluation_corpus_from_corpus(read_corpus_upload(run.corpus_name, run.corpus_text))
-    raise InvalidInput("needs_its_file", "Only the command that reads its file can continue it.", "corpus")
+    raise InvalidInput("needs_its_file", "Only the command that reads its file can resume it.", "corpus")
 
 
 def evaluation_corpus_from_corpus(corpus: Corpus) -> EvaluationCorpus:

@@ -76,7 +76,7 @@ class FeedbackWithdrawalEndpoint(Endpoint):
 
     @operation("feedback_withdraw", {204: None}, 404)
     def delete(self, request: Request, feedback_id: UUID) -> Response:
-        """Withdraw the vote; it stays in the history and does not count. Repeating this is no error."""
+        """Withdraw the vote; it stays in the history and does not count. Repeating this has no effect."""
         self.query(EmptyInput)
         reach = self.key.partition_prefix
         with tenant_scope(self.tenant_id):

@@ -58,7 +58,7 @@ class PublishForm(PlatformForm):
     NAMES: ClassVar = {f"argument.{part}": part for part in ARGUMENT_PARTS}
     HINTS: ClassVar = {
         "context": "What is the problem, and what was measured?",
-        "decision": "Which numbers change, and why these?",
+        "decision": "Which settings change, and why?",
         "consequences": "What gets better, what gets worse, what to watch?",
         "reason": "Required where the version is worse or not clearly better. The audit log shows it.",
     }

@@ -43,7 +43,7 @@ class ProfileFieldComparison:
 
 
 def compare_versions(left: ProfileVersion, right: ProfileVersion) -> list[ProfileFieldComparison]:
-    """Return every number of two versions in the order of their descriptions; those of a group by `group.name`."""
+    """Return every setting of two versions in the order of their descriptions; those of a group by `group.name`."""
     lefts, rights = left.tuned_numbers, right.tuned_numbers
     fields = sorted({*lefts, *rights}, key=_place)
     return [ProfileFieldComparison(field, lefts.get(field), rights.get(field)) for field in fields]

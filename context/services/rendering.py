@@ -147,7 +147,7 @@ def _check(items: Sequence[RenderedBlock], style: str, secret: bytes) -> None:
     try:
         "".join([item.text for item in items]).encode("utf-8")
     except UnicodeEncodeError as error:
-        raise ValueError("a text holds half of a surrogate pair") from error
+        raise ValueError("a text holds an unpaired surrogate") from error
 
 
 def _day(item: RenderedBlock) -> str:

@@ -28,7 +28,10 @@ class ContextExplainEndpoint(AssemblingEndpoint):
 
     @operation("context_explain", {200: ExplanationOutput}, 404, request=ExplanationInput, examples=_EXAMPLE)
     def post(self, request: Request) -> Response:
-        """The reason, the rank in each retriever, the score, and the budget that includes it. Nothing is stored."""
+        """Explain a memory: the reason, the rank in each retriever, the score, and the budget that includes it.
+
+        Nothing is stored.
+        """
         values = self.body(ExplanationInput)
         context_request = build_context_request(self.key, values)
         explanation = explain_memory(context_request, values["memory_id"], **self.caller, clock=perf_counter)

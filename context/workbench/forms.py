@@ -58,7 +58,7 @@ class PreviewForm(PlatformForm):
     profile = forms.CharField(label="Scoring profile", required=False, max_length=PROFILE_MAX_CHARACTERS)
     budget_profile = forms.CharField(required=False, max_length=64)
     packer = forms.ChoiceField(required=False, choices=PACKERS)
-    ordering = forms.ChoiceField(label="Order", required=False, choices=ORDERINGS)
+    ordering = forms.ChoiceField(label="Ordering", required=False, choices=ORDERINGS)
     focus_memory = forms.CharField(label="Memory focus", required=False, max_length=200)
     focus_summary = forms.UUIDField(label="Summary focus", required=False)
     as_of = forms.DateTimeField(label="As of", required=False)

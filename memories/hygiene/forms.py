@@ -36,7 +36,7 @@ class RowIdsField(forms.Field):
         if not 0 < len(texts) <= ROWS_SELECTED_MAX:
             raise ValidationError(f"Select 1 to {ROWS_SELECTED_MAX} rows.", code="out_of_range")
         if not all(text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX for text in texts):
-            raise ValidationError("Rows are selected by number.", code="not_a_number")
+            raise ValidationError("Select rows by number.", code="not_a_number")
         return [int(text) for text in texts]
 
 

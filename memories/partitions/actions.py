@@ -135,7 +135,7 @@ def create_snapshot(
     _check_text(name, "name")
     name, most = name.strip(), SNAPSHOT_NAME_CHARACTERS_MAX
     if len(name) > most:
-        raise InvalidInput("too_long", f"A name has at most {most} characters.", "name")
+        raise InvalidInput("too_long", f"A name can have at most {most} characters.", "name")
     if recorded_at is not None and recorded_at > now:
         raise InvalidInput("in_the_future", "A snapshot's time cannot be in the future.", "recorded_at")
     snapshot = Snapshot(tenant_id=tenant.pk, name=name, recorded_at=recorded_at or now)

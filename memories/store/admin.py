@@ -251,7 +251,7 @@ class MemoryAdmin(TenantModelAdmin):
         skipped = len(chosen) - queued
         messages.success(request, f"{text} {skipped:,} archived skipped." if skipped else text)
 
-    @admin.action(description="Export selected live memories as JSON lines", permissions=["view"])
+    @admin.action(description="Export selected live memories as JSON Lines", permissions=["view"])
     def export_json_lines(self, request: HttpRequest, queryset: Any) -> HttpResponse | None:
         return _file_of(request, queryset, JSONL)
 

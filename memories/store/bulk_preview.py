@@ -82,7 +82,7 @@ def preview_bulk_action(
     rows = [found[pk] for pk in memory_ids if not reasons[pk]]
     left = Counter(reason for reason in reasons.values() if reason)
     if not rows:
-        raise Conflict("nothing_left", f"There is nothing to do: {bulk.describe_skipped(left)}.")
+        raise Conflict("nothing_left", f"Nothing to do: {bulk.describe_skipped(left)}.")
     if action.name == bulk.BULK_MERGE and not bulk.MERGED_MIN <= len(rows) <= bulk.MERGED_MAX:
         detail = f"A merge takes {bulk.MERGED_MIN} to {bulk.MERGED_MAX} live memories, not {len(rows):,}."
         raise InvalidInput("out_of_range", detail, "id")

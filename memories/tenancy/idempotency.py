@@ -50,8 +50,8 @@ def claim_idempotency_key(
     if record.answer is not None:
         return record
     if record.status == PARTLY_DONE and record.created_at <= now - timedelta(seconds=CLAIM_SECONDS):
-        detail = "The first request with this Idempotency-Key ended without a response; a part of it may be done."
-        raise Conflict("idempotency_outcome_unknown", f"{detail} Look what is stored before you send another key.")
+        detail = "The first request with this Idempotency-Key ended without a response, perhaps after changing data."
+        raise Conflict("idempotency_outcome_unknown", f"{detail} Check what is stored before you send another key.")
     raise Conflict("idempotency_key_in_use", "The first request with this Idempotency-Key is still running.")
 
 

@@ -15,7 +15,7 @@ from memories.models import SecondFactor
 from memories.services.tenancy.invitation_secrets import secret_hash
 from memories.services.tenancy.second_factor import accepted_step, plain_code
 
-WRONG_CODE = "This code is wrong, used or too old."
+WRONG_CODE = "The code is wrong, already used or expired."
 
 
 @dataclass(frozen=True)

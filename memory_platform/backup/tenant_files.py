@@ -1,4 +1,4 @@
-"""Export and import all rows of a tenant as JSON lines, of every model that has a tenant (ADR-0133).
+"""Export and import all rows of a tenant as JSON Lines, of every model that has a tenant (ADR-0133).
 
 Postgres converts rows to JSON and back, so numbers, vectors and times do not change.
 """

@@ -175,7 +175,7 @@ def _migrations() -> str:
         raise ComponentNotReady(f"{counted(len(missing), 'migration is', 'migrations are')} not applied")
     with authentication_scope():
         if not _row("SELECT row_scope('authentication') IS NOT NULL")[0]:
-            raise ComponentNotReady("the database has the key of another SECRET_KEY: run manage.py migrate")
+            raise ComponentNotReady("the database was set up with another SECRET_KEY: run manage.py migrate")
     return "all applied"
 
 
@@ -197,7 +197,7 @@ def _embedding_models() -> str:
     """Check that stored vectors match the model that the settings name (ADR-0082)."""
     if problems := model_problems():
         raise ComponentNotReady(" ".join(problem.detail for problem in problems))
-    return "as settings name them"
+    return "as configured"
 
 
 def _row(sql: str, parameters: list[str] | None = None) -> tuple[object, ...]:

@@ -1,4 +1,4 @@
-"""Format log records as JSON lines."""
+"""Format log records as JSON Lines."""
 
 import json
 import logging

@@ -62,7 +62,7 @@ def text_error(value: object) -> tuple[str, str] | None:
     if "\x00" in value:
         return "null_character", "The text contains a NUL character."
     if re.search("[\ud800-\udfff]", value):
-        return "lone_surrogate", "The text contains half of a surrogate pair."
+        return "lone_surrogate", "The text contains an unpaired surrogate."
     return None
 
 

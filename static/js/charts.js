@@ -146,6 +146,7 @@
   function drawMarks(table, colours) {
     return function (chart) {
       const pen = chart.ctx;
+      let labelled = -Infinity;
       table.marks.forEach(function (mark, place) {
         if (!mark) return;
         const across = chart.valToPos(table.data[0][place], "x", true);
@@ -159,9 +160,14 @@
         pen.stroke();
         pen.font = 12 * devicePixelRatio + "px system-ui, sans-serif";
         const isRight = across > chart.bbox.left + chart.bbox.width / 2;
-        pen.textAlign = isRight ? "right" : "left";
+        const width = pen.measureText(mark).width;
+        const start = isRight ? across - width - 5 * devicePixelRatio : across + 5 * devicePixelRatio;
         pen.textBaseline = "top";
-        pen.fillText(mark, across + (isRight ? -5 : 5) * devicePixelRatio, chart.bbox.top);
+        // On a narrow screen the next label may not fit beside this one; the table has it.
+        if (start > labelled) {
+          pen.fillText(mark, start, chart.bbox.top);
+          labelled = start + width;
+        }
         pen.restore();
       });
     };

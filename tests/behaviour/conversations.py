@@ -59,6 +59,7 @@ def hold_sessions(api: Endpoints) -> None:
     api.send("POST", "prompts/trial", {"session_id": second, "text": "Summarise briefly."})
     api.send("POST", f"sessions/{third}/context", {"max_tokens": 500, "query": "train"}, "empty session")
     _compact(api, first, second)
+    _append_again(api, third)
     api.send("DELETE", f"sessions/{third}")
     api.send("POST", f"sessions/{third}/restore")
     api.send("GET", "compactions")
@@ -76,6 +77,16 @@ def _append(api: Endpoints, session: str, traveller: str) -> None:
     api.send("POST", f"sessions/{session}/messages", {"messages": [{"role": "ghost", "content": "Boo."}]}, "bad role")
 
 
+def _append_again(api: Endpoints, session: str) -> None:
+    """Messages that are in the session already, and a compaction without waiting for it."""
+    path = f"sessions/{session}"
+    rows = [{**row, "source_id": f"row-{number}"} for number, row in enumerate(messages("Dana")[:30])]
+    api.send("PATCH", path, {"max_context_tokens": 2000})
+    for note in ("with source ids", "repeated"):
+        api.send("POST", f"{path}/messages", {"messages": rows}, note)
+    settle(api, api.send("POST", f"{path}/compact", {}, "without waiting"))
+
+
 def _compact(api: Endpoints, first: str, second: str) -> None:
     context = {"query": "Which train?", "max_tokens": 3000, "preview": True, "explain": True}
     api.send("POST", f"sessions/{second}/context", context, "before")
@@ -88,7 +99,7 @@ def _compact(api: Endpoints, first: str, second: str) -> None:
             api.labels.name(identifier, name)
         for _ in _follow_names(api, done, name):
             _review(api, identifier, session, is_first=session == first)
-    settle(api, api.send("POST", f"sessions/{second}/compact", {}, "without waiting"))
+    settle(api, api.send("POST", f"sessions/{second}/compact", {}, "nothing to compact"))
 
 
 def _follow_names(api: Endpoints, done: Any, name: str) -> list[str]:

@@ -121,6 +121,7 @@ def link_memories(api: Endpoints) -> None:
     vote = api.send(
         "POST", "feedback", {"memory_id": target, "feedback": "POSITIVE", "reason": "It helped."}, label="vote"
     )
+    api.send("POST", "feedback", {"memory_id": target, "feedback": "POSITIVE", "reason": "It helped."}, "repeated")
     api.send("POST", "feedback", {"memory_id": target, "feedback": "GREAT"}, "unknown word")
     api.send("POST", "feedback", {"feedback": "POSITIVE"}, "of nothing")
     api.send("GET", f"memories/{target}/feedback")
@@ -201,6 +202,7 @@ def write_places(api: Endpoints) -> None:
     api.send(
         "PUT", f"{place}/summaries", {"content": "Dana likes quiet rooms.", "style": "compact"}, label="dana-summary"
     )
+    api.send("PUT", f"{place}/summaries", {"content": "Dana wants a quiet room.", "style": "compact"}, "changed")
     api.send("GET", f"{place}/summaries")
     api.send("GET", f"{place}/summaries", query={"versions": "true"})
     api.send("DELETE", f"{place}/summaries", query={"style": "compact"})

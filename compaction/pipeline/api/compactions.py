@@ -43,7 +43,7 @@ from memory_platform.rest.cursor_pagination import page_of
 from memory_platform.rest.serializers import EmptyInput
 
 _EXAMPLES: dict[str, dict[str, Any]] = {
-    "Approve": {"action": "approve", "reason": "All there."},
+    "Approve": {"action": "approve", "reason": "Nothing is missing."},
     "Edit": {"action": "edit", "text": "Alex moved to Lisbon on 3 May 2026.", "edit_version": 0},
     "Replace a statement by a candidate": {"action": "swap", "remove": 4, "add": 1, "edit_version": 0},
     "Strike a fact of the journal": {"action": "strike", "entry": 2},
@@ -111,7 +111,7 @@ class SessionCompactEndpoint(CompactionEndpointBase):
         404,
         tag="compaction",
         request=schemas.CompactSessionInput,
-        examples={"What would be done": {"dry_run": True}, "Do it now": {"wait": True}},
+        examples={"Dry run": {"dry_run": True}, "Compact and wait": {"wait": True}},
     )
     @idempotent_in_steps
     def post(self, request: Request, session_id: UUID) -> Response:
@@ -200,7 +200,7 @@ class CompactionReviewEndpoint(CompactionEndpointBase):
     def post(self, request: Request, compaction_id: UUID) -> Response:
         """Approve, reject, edit, swap statements, strike or append facts, regenerate, roll back or mark as reviewed.
 
-        A second decision is a 409.
+        A second decision answers 409.
         """
         values = self.body(schemas.ReviewInput)
         action = values.pop("action")

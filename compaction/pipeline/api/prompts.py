@@ -143,7 +143,7 @@ class SessionSimulateEndpoint(SessionEndpointBase):
         examples={"Later, and keeping more": {"sleep_threshold": 0.8, "preserve_messages": 40}},
     )
     def post(self, request: Request, session_id: UUID) -> Response:
-        """Simulate the session under other numbers; nothing is written. Omitted fields are those of its policy."""
+        """Simulate the session under other settings; nothing is written. Omitted fields are those of its policy."""
         values = self.body(schemas.SimulationInput)
         price, window = values.pop("price_per_million"), values.pop("max_context_tokens", None)
         with tenant_scope(self.tenant_id):

@@ -42,7 +42,7 @@ class NewMessage:
 def new_message_problems(rows: Sequence[NewMessage], *, now: datetime) -> list[FieldProblem]:
     """Return everything wrong with the messages by themselves, independent of the session."""
     if not 1 <= len(rows) <= APPEND_MESSAGES_MAX:
-        return [FieldProblem("messages", "bad_length", f"An append has 1 to {APPEND_MESSAGES_MAX} messages.")]
+        return [FieldProblem("messages", "bad_length", f"An append must have 1 to {APPEND_MESSAGES_MAX} messages.")]
     return [
         FieldProblem(f"messages.{index}.{name}", code, detail)
         for index, row in enumerate(rows)
@@ -86,7 +86,7 @@ def text_problem(value: object, *, bytes_max: int = CONTENT_BYTES_MAX) -> tuple[
     try:
         size = len(value.encode("utf-8"))
     except UnicodeEncodeError:
-        return "lone_surrogate", "The text contains half of a surrogate pair."
+        return "lone_surrogate", "The text contains an unpaired surrogate."
     return ("too_long", f"The text has more than {bytes_max:,} bytes.") if size > bytes_max else None
 
 
@@ -122,10 +122,10 @@ def _problems_of_tools(row: NewMessage) -> Iterator[tuple[str, str, str]]:
         yield f"tool_calls.{error.place}".rstrip("."), error.code, error.detail
         return
     if calls and row.role != ASSISTANT_ROLE:
-        yield "tool_calls", "only_the_assistant_calls", "Only a message of the assistant makes tool calls."
+        yield "tool_calls", "only_the_assistant_calls", "Only an assistant message can make tool calls."
     if not row.content and not calls:
-        yield "content", "blank", "The content may be empty only beside tool_calls."
+        yield "content", "blank", "The content may be empty only if the message makes tool calls."
     if row.role == TOOL_ROLE and not row.tool_call_id:
-        yield "tool_call_id", "required", "A message of a tool names the call that it answers."
+        yield "tool_call_id", "required", "A tool message requires the id of the call that it answers."
     if row.role != TOOL_ROLE and row.tool_call_id:
-        yield "tool_call_id", "only_a_tool_answers", "Only a message of a tool answers a call."
+        yield "tool_call_id", "only_a_tool_answers", "Only a tool message can answer a call."

@@ -26,7 +26,7 @@ def canonical_calls(calls: object) -> list[dict[str, Any]]:
     if not isinstance(calls, (list, tuple)):
         raise CallError("not_a_list", "Must be a list of tool calls.")
     if len(calls) > CALLS_MAX:
-        raise CallError("too_many", f"At most {CALLS_MAX} calls are made at once.")
+        raise CallError("too_many", f"At most {CALLS_MAX} calls can be made at once.")
     canonical = [_canonical(call, str(place)) for place, call in enumerate(calls)]
     ids = call_ids_of(canonical)
     for place, call_id in enumerate(ids):
@@ -47,7 +47,7 @@ def _canonical(value: object, place: str) -> dict[str, Any]:
     place_of_function = f"{place}.{FUNCTION}"
     function = _object(call.get(FUNCTION), place_of_function, ("name", "arguments"))
     if call.get("type", FUNCTION) != FUNCTION:
-        raise CallError("invalid_choice", "Calls are of the type function.", f"{place}.type")
+        raise CallError("invalid_choice", "The type of a call must be function.", f"{place}.type")
     call_id = _line(call.get("id"), CALL_ID_CHARACTERS_MAX, f"{place}.id")
     name = _line(function.get("name"), FUNCTION_NAME_CHARACTERS_MAX, f"{place_of_function}.name")
     arguments = _arguments(function.get("arguments", ""), f"{place_of_function}.arguments")
@@ -73,8 +73,8 @@ def _line(value: object, most: int, place: str) -> str:
 def _arguments(value: object, place: str) -> str:
     """Text as the model wrote it, which need not be JSON."""
     if not isinstance(value, str):
-        raise CallError("not_text", "The arguments are a string, usually of JSON.", place)
+        raise CallError("not_text", "The arguments must be a string, usually JSON.", place)
     code = "null_character" if "\x00" in value else "lone_surrogate" if _SURROGATE.search(value) else ""
     if code:
-        raise CallError(code, "The text contains NUL or half of a surrogate pair.", place)
+        raise CallError(code, "The text contains NUL or an unpaired surrogate.", place)
     return value

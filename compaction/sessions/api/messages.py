@@ -151,7 +151,7 @@ class MessageExpandEndpoint(MessageEndpointBase):
     @idempotent
     @conditional
     def post(self, request: Request, message_id: UUID) -> Response:
-        """Show a masked message in full again; a live one stays as it is, a compacted one is a 409 (`compacted`)."""
+        """Show a masked message in full again; a live one stays as it is, a compacted one answers 409 (`compacted`)."""
         self.body(EmptyInput)
         with tenant_scope(self.tenant_id):
             message = expand_message(message=self.message(message_id), by=self.actor, now=self.now)

@@ -135,7 +135,7 @@ class SessionEndpoint(SessionEndpointBase):
     @operation("sessions_close", {204: None}, 404)
     @conditional
     def delete(self, request: Request, session_id: UUID) -> Response:
-        """Close the session; it can be restored. Closing twice is no error."""
+        """Close the session; it can be restored. Closing it again has no effect."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
             close_session(session=self.session(session_id, is_open=False), by=self.actor, now=self.now)

@@ -110,7 +110,7 @@ class MessageRowsField(StrictField):
         if not isinstance(data, list):
             self.refuse("not_a_list", "Must be a list of messages.")
         if not 1 <= len(data) <= drafts.APPEND_MESSAGES_MAX:
-            self.refuse("bad_length", f"An append has 1 to {drafts.APPEND_MESSAGES_MAX} messages.")
+            self.refuse("bad_length", f"An append must have 1 to {drafts.APPEND_MESSAGES_MAX} messages.")
         return data
 
 

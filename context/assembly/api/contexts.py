@@ -107,7 +107,7 @@ class ReceiptEndpoint(Endpoint):
 
     @operation("context_read", {200: ReceiptOutput}, 404, parameters=[ReceiptInput])
     def get(self, request: Request, receipt_id: UUID) -> Response:
-        """The context as it was given; `explain=true` adds every candidate and the retrieval plan.
+        """The context as the agent received it; `explain=true` adds every candidate and the retrieval plan.
 
         The audit log records the read, once per key, context and hour.
         """

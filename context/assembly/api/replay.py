@@ -48,7 +48,10 @@ class ContextDiffEndpoint(AssemblingEndpoint):
 
     @operation("context_diff", {200: DiffOutput}, 404, request=DiffInput, examples=_DIFF_EXAMPLES)
     def post(self, request: Request) -> Response:
-        """Against a context, a snapshot or a time, or one budget profile against another. Nothing is stored."""
+        """Compare the context with a receipt, a snapshot or a time, or compare two budget profiles.
+
+        Nothing is stored.
+        """
         values = self.body(DiffInput)
         wanted = build_context_request(self.key, values)
         if values["since"] is not None:

@@ -169,7 +169,7 @@ def _checked_corpus(tenant_id: UUID, kind: str, name: str, text: str, now: datet
         return UPDATED_FACTS_CORPUS.name
     name = name.strip()
     if not name or len(name) > _NAME_CHARACTERS_MAX or not name.isprintable():
-        detail = f"A corpus has a name of 1 to {_NAME_CHARACTERS_MAX} characters on one line."
+        detail = f"A corpus name must have 1 to {_NAME_CHARACTERS_MAX} characters on one line."
         raise InvalidInput("bad_name", detail, "corpus_name")
     if kind == EvaluationRun.Corpus.UPLOAD:
         if len(text.encode()) > UPLOAD_BYTES_MAX:

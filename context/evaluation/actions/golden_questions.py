@@ -204,7 +204,7 @@ def _checked(text: str, answer: str, category: str, as_of: datetime | None, now:
             raise InvalidInput("too_long", f"At most {limits[name]:,} characters are allowed.", name)
     # No context can be read at a future time, so every evaluation would fail.
     if as_of is not None and as_of > now:
-        raise InvalidInput("in_the_future", "The time of a question is not in the future.", "as_of")
+        raise InvalidInput("in_the_future", "The time of a question must not be in the future.", "as_of")
     return {**values, "as_of": as_of}
 
 

@@ -85,7 +85,7 @@ class EvaluationListEndpoint(EvaluationEndpointBase):
     )
     @idempotent
     def post(self, request: Request) -> Response:
-        """Start an evaluation in a worker, and for a profile of the tenant one of the profile in use beside it."""
+        """Start an evaluation in a worker; for a profile of the tenant, also one of the profile in use."""
         values = self.body(schemas.EvaluationInput)
         with_baseline = values.pop("with_baseline")
         same: dict[str, Any] = {"by": self.actor, "now": self.now}
@@ -107,7 +107,7 @@ class EvaluationEndpoint(EvaluationEndpointBase):
     @operation("evaluations_delete", {204: None}, 404, 409)
     @conditional
     def delete(self, request: Request, run_id: UUID) -> Response:
-        """Delete the evaluation with its answers; one that a scoring profile needs is a 409."""
+        """Delete the evaluation with its answers; one that a scoring profile needs answers 409."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
             actions.delete_evaluation(run=self.run(run_id), by=self.actor, now=self.now)
@@ -119,7 +119,7 @@ class EvaluationAnswerListEndpoint(EvaluationEndpointBase):
 
     @operation("evaluations_answers", {200: page_of(schemas.EvaluationAnswerOutput)}, 404, parameters=[PageInput])
     def get(self, request: Request, run_id: UUID) -> Response:
-        """What was measured at each question so far, in the order of the corpus."""
+        """The measures of each question answered so far, in the order of the corpus."""
         values = self.query(PageInput)
         with tenant_scope(self.tenant_id):
             run = self.run(run_id)

@@ -172,7 +172,7 @@ class GoldenQuestionEndpoint(GoldenQuestionEndpointBase):
     @operation("golden_questions_remove", {204: None}, 404)
     @conditional
     def delete(self, request: Request, question_id: UUID) -> Response:
-        """Remove the question; it can be restored. Repeating this is no error."""
+        """Remove the question; it can be restored. Repeating this has no effect."""
         self.query(EmptyInput)
         self.perform(actions.remove_golden_question, question_id)
         return Response(status=status.HTTP_204_NO_CONTENT)

@@ -82,7 +82,7 @@ class BudgetProfileEndpoints(ProfileEndpoints):
     @operation("budget_profiles_create", {201: BudgetProfileOutput}, request=BudgetProfileInput, examples=_SHORT)
     @idempotent
     def create(self, request: Request) -> Response:
-        """Create a budget profile from the numbers of another one with changes."""
+        """Create a budget profile from the settings of another one, with changes."""
         values = self.body(BudgetProfileInput)
         named = {name: values.pop(name) for name in ("name", "based_on")}
         with tenant_scope(self.tenant_id):
@@ -90,13 +90,13 @@ class BudgetProfileEndpoints(ProfileEndpoints):
 
     @operation("budget_profiles_set", _BUDGET, 404, 409, **_BUDGET_CHANGES)
     def replace(self, request: Request, name: str) -> Response:
-        """Save these numbers as a new active version; absent fields get their defaults."""
+        """Save these settings as a new active version; absent fields get their defaults."""
         values = self.body(BudgetProfileChanges)
         return self._save(name, default_budget_profile(self.tenant_id).tuned_numbers | values)
 
     @operation("budget_profiles_change", _BUDGET, 404, 409, **_BUDGET_CHANGES)
     def change(self, request: Request, name: str) -> Response:
-        """Save some numbers as a new active version; absent fields do not change."""
+        """Change some settings and save a new active version; absent fields do not change."""
         return self._save(name, self.body(BudgetProfileChanges))
 
     def _save(self, name: str, changes: dict[str, Any]) -> Response:
@@ -120,7 +120,7 @@ class ScoringProfileEndpoints(ProfileEndpoints):
     @operation("profiles_create", {201: ScoringProfileOutput}, request=ScoringProfileInput, examples=_WORDS | _COPY)
     @idempotent
     def create(self, request: Request) -> Response:
-        """Create a draft from the numbers of another scoring profile with changes."""
+        """Create a draft from the settings of another scoring profile, with changes."""
         values = self.body(ScoringProfileInput)
         named = {name: values.pop(name) for name in ("name", "based_on", "based_on_version")}
         with tenant_scope(self.tenant_id):
@@ -130,7 +130,7 @@ class ScoringProfileEndpoints(ProfileEndpoints):
         "profiles_change", _ONE, 404, 409, request=ScoringProfileChanges, examples=_SLOWER, parameters=[IF_MATCH]
     )
     def change(self, request: Request, name: str) -> Response:
-        """Save some numbers as a new draft; absent fields stay as in the edited version.
+        """Change some settings and save a new draft; absent fields stay as in the edited version.
 
         That is the newest version, or the active one where `If-Match` names it.
         """

@@ -69,11 +69,11 @@ class ProfileEndpoints(ProfileEndpointBase):
         return self._page(lambda: self.kind.versions(self.tenant_id, name), "-version")
 
     def compare(self, request: Request, name: str) -> Response:
-        """Return every number of two versions of the profile, or of a version of it and one of another profile."""
+        """Return every setting of two versions of the profile, or of a version of it and one of another profile."""
         return self._compared(name, compare_versions)
 
     def diff(self, request: Request, name: str) -> Response:
-        """Return the numbers that differ between two versions of the profile, or of it and another profile."""
+        """Return the settings that differ between two versions of the profile, or of it and another profile."""
         return self._compared(name, changed_numbers)
 
     def _compared(self, name: str, fields: Callable[..., Sequence[ProfileFieldComparison]]) -> Response:

@@ -130,7 +130,7 @@ class ArgumentInput(StrictSerializer):
     """Why a version is published."""
 
     context = _argument_text(help_text="Required: the problem, and what was measured.")  # type: ignore[assignment]
-    decision = _argument_text(help_text="Required: which numbers change, and why these.")
+    decision = _argument_text(help_text="Required: which settings change, and why.")
     consequences = _argument_text(help_text="Required: what gets better and worse, and what to watch.")
 
 

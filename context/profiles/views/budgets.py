@@ -239,14 +239,14 @@ def budget_roll_back(request: HtmxRequest, name: str, version: int) -> HttpRespo
         return _ask_roll_back(request, current, former)
     with errors_as_flash(request):
         saved = perform(request, roll_back_budget_profile, name=name, version=version, replaces=current.version)
-        numbers = f"numbers of version {version}" if version else "defaults"
+        numbers = f"settings of version {version}" if version else "defaults"
         text = f"The {numbers} are active again, as version {saved.version}."
         add_flash(request, text, undo_url=_undo_url(request, saved, current.version))
     return _to_profile(request, name)
 
 
 def _ask_roll_back(request: HtmxRequest, current: BudgetProfile, former: BudgetProfile) -> HttpResponse:
-    numbers = f"numbers of version {former.version}" if former.version else "defaults"
+    numbers = f"settings of version {former.version}" if former.version else "defaults"
     changes = labelled_changes(current, former)
     differs = f"become version {current.version + 1}" if changes else "are already active"
     question = f"Roll {current.name} back to {f'version {former.version}' if former.version else 'the defaults'}?"

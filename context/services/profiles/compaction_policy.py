@@ -103,7 +103,7 @@ def _problems_of(name: object, value: Any) -> Iterator[FieldProblem]:
     elif isinstance(field.default, str) and not (
         isinstance(value, str) and len(value) <= MODEL_NAME_CHARACTERS_MAX and value.isprintable()
     ):
-        yield FieldProblem(name, "bad_name", f"A model's name of at most {MODEL_NAME_CHARACTERS_MAX} characters.")
+        yield FieldProblem(name, "bad_name", f"Must be a model name of at most {MODEL_NAME_CHARACTERS_MAX} characters.")
 
 
 def _problems_of_number(name: str, value: Any) -> Iterator[FieldProblem]:

@@ -170,7 +170,7 @@ def publishing_conditions(
 
     `has_run` is whether a finished run of exactly the numbers exists; `base` is the profile in use.
     """
-    code, detail = NOT_EVALUATED, "No finished evaluation of exactly these numbers is stored. Run one first."
+    code, detail = NOT_EVALUATED, "No finished evaluation of exactly these settings is stored. Run one first."
     if comparison is not None:
         code = TOO_FEW_QUESTIONS
         shared = _questions(comparison.questions)

@@ -185,7 +185,7 @@ SCORING_FIELDS = tuned_fields(ScoringProfile)
 def problems_of_numbers(numbers: object) -> list[FieldProblem]:
     """Return the first 50 problems of a profile's numbers, or an empty list if they are valid."""
     if not isinstance(numbers, Mapping):
-        return [FieldProblem("numbers", "not_an_object", "The numbers of a profile are an object.")]
+        return [FieldProblem("numbers", "not_an_object", "The settings of a profile must be an object.")]
     return list(islice(_problems(numbers), PROBLEMS_MAX))
 
 
@@ -225,17 +225,21 @@ def _problems_of_coefficients(coefficients: object) -> Iterator[FieldProblem]:
         return
     yield from _problems_of_parts("coefficients", coefficients, -COEFFICIENT_MAX, COEFFICIENT_MAX)
     if isinstance(coefficients, Mapping) and not any(coefficients.values()):
-        yield FieldProblem("coefficients", "nothing_counts", "At least one part has a coefficient other than 0.")
+        yield FieldProblem(
+            "coefficients", "nothing_counts", "At least one score component must have a coefficient other than 0."
+        )
 
 
 def _problems_of_parts(name: str, values: object, low: float, high: float) -> Iterator[FieldProblem]:
     if not isinstance(values, Mapping):
-        yield FieldProblem(name, "not_an_object", f"The {name} are an object: parts of the score and a number each.")
+        yield FieldProblem(name, "not_an_object", f"The {name} must be an object of score components and numbers.")
         return
     for part, value in values.items():
         place = f"{name}.{str(part)[:40]}"
         if part not in PART_NAMES:
-            yield FieldProblem(place, "unknown_part", f"There is no such part; known: {', '.join(PART_NAMES)}.")
+            yield FieldProblem(
+                place, "unknown_part", f"There is no such score component; known: {', '.join(PART_NAMES)}."
+            )
         else:
             yield from _problems_of_number(place, value, low, high)
 
@@ -243,11 +247,11 @@ def _problems_of_parts(name: str, values: object, low: float, high: float) -> It
 def _problems_of_half_lives(half_lives: object) -> Iterator[FieldProblem]:
     name = "half_life_days_by_kind"
     if not isinstance(half_lives, Mapping) or len(half_lives) > KINDS_MAX:
-        yield FieldProblem(name, "not_an_object", f"Half-lives by kind are an object of at most {KINDS_MAX} kinds.")
+        yield FieldProblem(name, "not_an_object", f"Half-lives by kind must be an object of at most {KINDS_MAX} kinds.")
         return
     for kind, days in half_lives.items():
         if not is_kind_name(kind):
-            yield FieldProblem(f"{name}.{str(kind)[:40]}", "bad_kind", "A kind is a lower-case word.")
+            yield FieldProblem(f"{name}.{str(kind)[:40]}", "bad_kind", "A kind must be a lower-case word.")
         yield from _problems_of_number(f"{name}.{str(kind)[:40]}", days, *_HALF_LIFE_DAYS)
 
 

@@ -21,7 +21,7 @@ LINES_SHOWN = 20
 
 class Command(PlatformCommand):
     help = (
-        "Import memories from a file of JSON lines, each with the fields of POST /api/v1/memories.\n"
+        "Import memories from a file of JSON Lines, each with the fields of POST /api/v1/memories.\n"
         "Invalid lines are reported and all others stored. Importing the same file again changes nothing.\n\n"
         "Example: manage.py import_memories notes.jsonl --tenant acme\n"
         '         where a line is {"content": "Alex prefers tea.", "kind": "preference", "user_id": "alex"}'

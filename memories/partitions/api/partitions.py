@@ -24,7 +24,9 @@ from memory_platform.rest.cursor_pagination import CursorPosition, page_of
 from memory_platform.rest.serializers import EmptyInput
 
 _PARTITION = {"A topic of Alex": {"partition": "user=alex/topic=meetings"}}
-_SUMMARY = {"In short": {"content": "Alex meets before noon, mostly about the move to Lisbon.", "style": "compact"}}
+_SUMMARY = {
+    "A compact summary": {"content": "Alex meets before noon, mostly about the move to Lisbon.", "style": "compact"}
+}
 _MEMO = {"Who is helped": {"content": "You help the sales team of Acme."}}
 _LINK = {
     "The reason for a decision": {
@@ -122,7 +124,7 @@ class PartitionSummaryEndpoint(Endpoint):
         "summaries_withdraw", {204: None}, 404, parameters=[PARTITION_PATH, serializers.SummaryStyleInput, IF_MATCH]
     )
     def delete(self, request: Request, place: str) -> Response:
-        """Withdraw the summary in one style from contexts; its versions stay. Withdrawing twice is no error."""
+        """Withdraw the summary in one style from contexts; its versions stay. Withdrawing it again has no effect."""
         style = self.query(serializers.SummaryStyleInput)["style"]
         partition = self._partition(place)
         with tenant_scope(self.tenant_id):
@@ -232,7 +234,7 @@ class LinkEndpoint(LinkEndpointBase):
 
     @operation("links_end", {204: None}, 404)
     def delete(self, request: Request, link_id: int) -> Response:
-        """End the link; it stays in history. Ending it twice is no error."""
+        """End the link; it stays in history. Ending it again has no effect."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
             actions.unlink_memories(link=self.found(self._rows().with_id(link_id), "link"), by=self.actor, now=self.now)

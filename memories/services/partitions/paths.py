@@ -79,9 +79,9 @@ def subtree_bounds(path: str) -> tuple[str, str]:
 def _parse_segment(segment: str) -> tuple[str, str]:
     key, sign, raw = segment.partition("=")
     if not sign or "=" in raw:
-        raise PartitionError("bad_segment", f"The segment {segment[:80]!r} is not of the form key=value.")
+        raise PartitionError("bad_segment", f"The segment {segment[:80]!r} is not in the form key=value.")
     if not _KEY.fullmatch(key):
-        raise PartitionError("bad_key", f"The key {key[:80]!r} is not of the form [a-z][a-z0-9_-]{{0,31}}.")
+        raise PartitionError("bad_key", f"The key {key[:80]!r} is not in the form [a-z][a-z0-9_-]{{0,31}}.")
     if any(unicodedata.category(character) == "Cc" for character in raw):
         raise PartitionError(
             "bad_value", f"The value of {key} contains control characters that are not percent-encoded."
@@ -102,7 +102,7 @@ def _check_value(value: str) -> str:
     if not isinstance(value, str) or not 1 <= len(value) <= MAX_VALUE_CHARACTERS:
         raise PartitionError("bad_value", f"A partition value must have 1 to {MAX_VALUE_CHARACTERS} characters.")
     if any(character == "\x00" or unicodedata.category(character) == "Cs" for character in value):
-        raise PartitionError("bad_value", "A partition value cannot contain NUL or half of a surrogate pair.")
+        raise PartitionError("bad_value", "A partition value cannot contain NUL or an unpaired surrogate.")
     return value
 
 

@@ -39,7 +39,7 @@ def check_content(text: str) -> str:
     _check_text(text)
     trimmed = normalise_content(text)
     if not trimmed:
-        raise ContentError("blank", "The text is empty or only white space.")
+        raise ContentError("blank", "The text is empty or contains only whitespace.")
     size = len(trimmed.encode("utf-8"))
     if size > MAX_CONTENT_BYTES:
         raise ContentError("too_long", f"The text has {size:,} bytes; at most {MAX_CONTENT_BYTES:,} are allowed.")
@@ -84,7 +84,7 @@ def _check_text(text: object) -> None:
     if "\x00" in text:
         raise ContentError("null_character", "The text contains a NUL character.")
     if _SURROGATE.search(text):
-        raise ContentError("lone_surrogate", "The text contains half of a surrogate pair.")
+        raise ContentError("lone_surrogate", "The text contains an unpaired surrogate.")
 
 
 def _check_leaves(value: object) -> None:

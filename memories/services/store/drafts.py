@@ -143,7 +143,7 @@ def _value_problem(name: str, value: Any, now: datetime) -> tuple[str, str] | No
         case "source_id" | "session" if len(value) > MAX_LABEL_CHARACTERS:
             return "too_long", f"At most {MAX_LABEL_CHARACTERS} characters are allowed."
         case "source_id" | "session" if not is_storable_text(value):
-            return "bad_characters", "The text contains NUL or half of a surrogate pair."
+            return "bad_characters", "The text contains NUL or an unpaired surrogate."
         case "position" if not 0 <= value <= MAX_POSITION:
             return "out_of_range", f"A position must be a whole number from 0 to {MAX_POSITION:,}."
     return None

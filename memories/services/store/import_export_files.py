@@ -1,4 +1,4 @@
-"""Files of memories: JSON lines or CSV with one memory per line. A round trip preserves every value."""
+"""Files of memories: JSON Lines or CSV with one memory per line. A round trip preserves every value."""
 
 import base64
 import csv

@@ -6,6 +6,7 @@ from typing import IO, Any
 
 from django.http import StreamingHttpResponse, UnreadablePostError
 from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiExample, OpenApiRequest
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -33,6 +34,18 @@ from memory_platform.rest.request_errors import RestError
 from memory_platform.rest.serializers import EmptyInput
 from memory_platform.web.downloads import download
 
+_FILES = {
+    JSONL: (
+        '{"content": "Alex prefers meetings before noon.", "kind": "preference", "partition": "user=alex"}\n'
+        '{"content": "Alex lives in Lisbon.", "partition": "user=alex", "pinned": true}\n'
+    ),
+    CSV: (
+        "content,kind,partition,pinned\n"
+        "Alex prefers meetings before noon.,preference,user=alex,\n"
+        "Alex lives in Lisbon.,,user=alex,true\n"
+    ),
+}
+
 
 class _FileParser(BaseParser):
     """Reads a body in UTF-8, with or without a byte-order mark."""
@@ -51,7 +64,7 @@ class _FileParser(BaseParser):
 
 
 class JsonLinesParser(_FileParser):
-    """The parser of JSON lines."""
+    """The parser of JSON Lines."""
 
     media_type = FILE_CONTENT_TYPES[JSONL]
 
@@ -70,7 +83,7 @@ class ExportEndpoint(Endpoint):
 
     @operation("memories_export", {200: OpenApiTypes.STR}, parameters=[ExportInput])
     def get(self, request: Request) -> StreamingHttpResponse:
-        """The live memories within reach as JSON lines or CSV, oldest first; `POST import` reads either.
+        """The live memories within reach as JSON Lines or CSV, oldest first; `POST import` reads either.
 
         In CSV, an apostrophe precedes a text that a spreadsheet would run as a formula; the import removes it.
         """
@@ -92,11 +105,16 @@ class ImportEndpoint(Endpoint):
     parser_classes = [JsonLinesParser, CsvParser]
 
     @operation(
-        "memories_import", {200: ImportOutput}, request=dict.fromkeys(FILE_CONTENT_TYPES.values(), OpenApiTypes.STR)
+        "memories_import",
+        {200: ImportOutput},
+        request={
+            FILE_CONTENT_TYPES[name]: OpenApiRequest(OpenApiTypes.STR, examples=[OpenApiExample("Two memories", file)])
+            for name, file in _FILES.items()
+        },
     )
     @idempotent_in_steps
     def post(self, request: Request) -> Response:
-        """Store each line of a file (JSON lines or CSV, by Content-Type) as `POST memories` would.
+        """Store each line of a file (JSON Lines or CSV, by Content-Type) as `POST memories` would.
 
         A file has at most 8 MiB and 10,000 memories. Lines that are not valid are reported and the others kept; a
         repetition finds every memory existing. Vectors follow in the worker.

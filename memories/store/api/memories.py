@@ -329,7 +329,7 @@ class MemoryEndpoint(MemoryEndpointBase):
 
     @operation("memories_archive", {204: None}, 404, parameters=[IF_MATCH])
     def delete(self, request: Request, memory_id: UUID) -> Response:
-        """Archive the memory; it can be restored. Archiving twice is no error."""
+        """Archive the memory; it can be restored. Archiving it again has no effect."""
         self.query(EmptyInput)
         self._act(archive_memory, memory_id)
         return Response(status=status.HTTP_204_NO_CONTENT)
@@ -354,7 +354,7 @@ class MemoryHistoryEndpoint(MemoryEndpointBase):
 
     @operation("memories_history", {200: page_of(MemoryVersionOutput)}, 404, parameters=[PageInput])
     def get(self, request: Request, memory_id: UUID) -> Response:
-        """Every version with its valid and its recorded interval, newest first; also of an archived memory.
+        """Every version with its valid and its recorded interval, newest first; including those of an archived memory.
 
         Versions of a time when the memory was in a partition that the key does not reach are excluded.
         """

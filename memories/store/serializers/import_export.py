@@ -47,7 +47,7 @@ class ExportInput(PartitionFilterInput):
 
     exact = exact_field(takes_text=True)
     type = StrictChoiceField(
-        choices=FILE_TYPES, required=False, default=JSONL, help_text="`jsonl` (JSON lines) or `csv`."
+        choices=FILE_TYPES, required=False, default=JSONL, help_text="`jsonl` (JSON Lines) or `csv`."
     )
 
 

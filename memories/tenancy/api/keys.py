@@ -35,7 +35,7 @@ class ApiKeyListEndpoint(Endpoint):
     @operation("keys_create", {201: NewApiKeyOutput}, request=ApiKeyInput, examples=_KEY)
     @idempotent
     def post(self, request: Request) -> Response:
-        """Create a key. Its text is only in this response."""
+        """Create a key. Only this response contains its text."""
         require_whole_tenant(self.key)
         values = self.body(ApiKeyInput)
         with tenant_scope(self.tenant_id):
@@ -50,7 +50,7 @@ class ApiKeyEndpoint(Endpoint):
 
     @operation("keys_revoke", {204: None}, 404)
     def delete(self, request: Request, key_id: str) -> Response:
-        """Revoke the key permanently and immediately. Revoking twice is no error."""
+        """Revoke the key permanently and immediately. Revoking it again has no effect."""
         require_whole_tenant(self.key)
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):

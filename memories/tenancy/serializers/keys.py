@@ -20,7 +20,7 @@ KEY_ID_CHARACTERS_MAX = 16
 
 def name_field(max_length: int) -> StrictTextField:
     """Return the field of a name on one line."""
-    detail = "The name is empty, contains a line break or has white space at its beginning or end."
+    detail = "The name is empty, contains a line break, or begins or ends with whitespace."
     return StrictTextField(max_length=max_length, pattern=r"\S(.*\S)?", pattern_code="bad_name", pattern_detail=detail)
 
 

@@ -1,4 +1,4 @@
-"""`manage.py export_tenant`: all rows of a tenant as JSON lines."""
+"""`manage.py export_tenant`: all rows of a tenant as JSON Lines."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from memory_platform.web.numerals import counted
 
 class Command(PlatformCommand):
     help = (
-        "Write all rows of a tenant to a file of JSON lines, as they were at one point in time: memories with their\n"
+        "Write all rows of a tenant to a file of JSON Lines, as they were at one point in time: memories with their\n"
         "versions and vectors, sessions, profiles, receipts, API keys (hashed) and the audit log.\n\n"
         "Example: manage.py export_tenant acme acme.jsonl"
     )

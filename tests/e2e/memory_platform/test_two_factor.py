@@ -48,7 +48,7 @@ def test_two_factor_sign_in_is_set_up_and_used(console: Page, acme: Tenant) -> N
     expect(console.get_by_label("Code")).to_be_focused()
     console.keyboard.type("000000")
     console.keyboard.press("Enter")
-    expect(console.get_by_text("This code is wrong, used or too old.")).to_be_visible()
+    expect(console.get_by_text("The code is wrong, already used or expired.")).to_be_visible()
     console.get_by_label("Code").fill(recovery_code)
     console.keyboard.press("Enter")
     console.wait_for_url(re.compile(r"/t/"))

@@ -51,7 +51,7 @@ def question_from(row: Mapping[str, Any], *, asked_at: datetime) -> CorpusQuesti
     conversions = {"id": _label, "text": _text, "evidence": _ids, "stale": _ids, "asked_at": _time}
     _convert(values, problems, {**conversions, "partition": parse_partition, "category": _group, "answer": _answer})
     if not problems and not values["evidence"]:
-        problems.append(FieldProblem("evidence", "no_evidence", "A question names at least one memory."))
+        problems.append(FieldProblem("evidence", "no_evidence", "A question must name at least one memory."))
     if not problems and (both := values["evidence"] & values.get("stale", frozenset())):
         problems.append(FieldProblem("stale", "also_evidence", f"{_name(min(both))} is evidence and stale at once."))
     if problems:
@@ -93,7 +93,7 @@ def _time(value: object) -> datetime:
     try:
         return moment.astimezone(UTC)
     except OverflowError as error:
-        raise ContentError("out_of_range", "The time lies outside the years 1 to 9999 of UTC.") from error
+        raise ContentError("out_of_range", "The time is outside the years 1 to 9999 of UTC.") from error
 
 
 def _text(value: Any) -> str:

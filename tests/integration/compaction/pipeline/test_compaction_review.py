@@ -59,8 +59,8 @@ def test_proposal_changes_nothing_until_it_is_approved(
     assert live_memories(tenant) == []
     assert made["allowed_actions"][:2] == ["approve", "reject"]
     assert {entry["status"] for entry in made["journal"]} == {"new"}
-    approved = review(admin, made, "approve", reason="All there.")
-    assert (approved["state"], approved["decision_reason"]) == ("applied", "All there.")
+    approved = review(admin, made, "approve", reason="Nothing is missing.")
+    assert (approved["state"], approved["decision_reason"]) == ("applied", "Nothing is missing.")
     assert approved["compacted_at"]
     after = shown(tenant, session["id"])
     assert after[1][2] == f"[CONTEXT SUMMARY]\n{made['summary']}"

@@ -234,7 +234,7 @@ def test_question_of_the_future_is_refused(client: Client, tenant: Tenant, memor
     question = golden(tenant, QUESTION, memories[1])
     response = client.post(page("golden-question", tenant, question.pk), {"text": QUESTION, "as_of": "2999-01-01"})
     assert response.status_code == 422
-    assert response.context["form"].errors["as_of"] == ["The time of a question is not in the future."]
+    assert response.context["form"].errors["as_of"] == ["The time of a question must not be in the future."]
     with tenant_scope(tenant.pk):
         question.refresh_from_db()
     assert question.as_of is None

@@ -77,7 +77,7 @@ def test_memo_is_saved_in_versions_and_an_empty_one_is_allowed(client: Client, t
 
 def fields_of_again(response: Any) -> dict[str, str]:
     """The hidden fields of the first button that makes an older text current."""
-    form = next(form for form in text_of(response).split("<form") if "Make current" in form)
+    form = next(form for form in text_of(response).split("<form") if "Roll back to" in form)
     pairs = re.findall(r'name="(\w+)" value="([^"]*)"', form)
     return {name: unescape(value) for name, value in pairs if name != "csrfmiddlewaretoken"}
 
@@ -87,7 +87,7 @@ def test_older_memo_is_made_current_again_and_tells_who_saved_it(client: Client,
         client.post(page("memo", tenant), {"seen_version": seen, "content": content})
     shown = client.get(page("memo", tenant))
     assert "saved by " in text_of(shown)
-    assert text_of(shown).count("Make current") == 1
+    assert text_of(shown).count("Roll back to") == 1
     assert "Version 3 is active." in text_of(client.post(page("memo", tenant), fields_of_again(shown), follow=True))
     assert memos(tenant) == ["Bikes & more.\nOnly.", "Boats.", "Bikes & more.\nOnly."]
 
@@ -104,7 +104,7 @@ def test_older_summary_is_made_current_again_also_once_it_is_withdrawn(client: C
 def test_viewer_is_offered_no_older_text(viewer: Client, client: Client, tenant: Tenant) -> None:
     for seen, content in enumerate(["Bikes.", "Boats."]):
         client.post(page("memo", tenant), {"seen_version": seen, "content": content})
-    assert "Make current" not in text_of(viewer.get(page("memo", tenant)))
+    assert "Roll back to" not in text_of(viewer.get(page("memo", tenant)))
 
 
 def test_tokens_are_counted_while_somebody_types(client: Client, viewer: Client, tenant: Tenant) -> None:

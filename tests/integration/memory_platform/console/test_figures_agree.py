@@ -102,7 +102,7 @@ def test_figures_of_a_merged_memory_and_of_live_memories_are_the_same_everywhere
     assert f"Usefulness {usefulness} Retrieved 7 times" in detail
     votes = words_of(client, page("memory-votes", tenant, kept.pk))
     assert f"Usefulness {usefulness} was stored with the memory" in votes
-    assert "7 ×" in words_of(client, page("memories", tenant))
+    assert "7×" in words_of(client, page("memories", tenant))
     count, tokens = len(live), sum(row.tokens_o200k_base for row in live)
     both = client_of(new_operator("ada", "admin", tenant, new_shared_tenant("Other")))
     (line,) = [each for each in both.get("/").context["table"].rows if each.tenant == tenant]

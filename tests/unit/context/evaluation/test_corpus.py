@@ -212,7 +212,7 @@ def test_all_problems_are_told_at_once_and_in_order(tmp_path: Path) -> None:
         (2, "kind", "bad_kind"),
         (4, "pinned", "not_a_boolean"),
     ]
-    assert str(error) == "memories.jsonl, line 1, content: The text is empty or only white space. (and 3 more)"
+    assert str(error) == "memories.jsonl, line 1, content: The text is empty or contains only whitespace. (and 3 more)"
 
 
 @pytest.mark.parametrize(

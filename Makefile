@@ -14,7 +14,7 @@ MEASURE_COVERAGE := --cov --cov-report=
 # The 20 files with the least coverage, and the total.
 REPORT_COVERAGE = $(PYTHON_BIN)/coverage report --sort=cover | awk 'NR <= 22 || /^TOTAL/'
 .DEFAULT_GOAL := help
-.PHONY: help run test coverage check check-types check-rest fmt audit css packers fuzz chaos soak attack bench screenshots packages
+.PHONY: help run test all-tests coverage check check-types check-rest fmt audit css packers fuzz chaos soak attack bench screenshots packages
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -24,15 +24,19 @@ run: .venv/run.stamp ## run everything on this machine until Ctrl-C; uses PORT, 
 
 # The tests start a hundred Python processes, which share compiled bytecode regardless of the shell's settings.
 test: export PYTHONDONTWRITEBYTECODE :=
-test: .venv/dev.stamp packages ## lint, types, all tests, branch coverage of the fast ones; PYTEST='tests/unit -k packer': only some tests
+test: ## lint, types, all tests, branch coverage of the fast ones; PYTEST='tests/unit -k packer': only some tests
+	@$(MAKE) --no-print-directory --jobs 2 .venv/dev.stamp packages
 ifdef PYTEST
 	$(RUN_TESTS) $(PYTEST)
 else
-	@$(MAKE) --no-print-directory check
+	@$(MAKE) --no-print-directory --jobs 2 check-types all-tests
+endif
+
+# mypy uses one processor for most of a minute, so the tests run beside it, and its only line stands between theirs.
+all-tests: check-rest
 	$(RUN_TESTS) $(MEASURE_COVERAGE) $(FAST_TESTS)
 	@$(REPORT_COVERAGE)
 	$(RUN_TESTS) -n $(SLOW_TEST_WORKERS) $(FAST_TESTS:%=--ignore=%)
-endif
 
 coverage: .venv/dev.stamp packages ## all tests with branch coverage, in about half as much processor time again
 	$(RUN_TESTS) $(MEASURE_COVERAGE)

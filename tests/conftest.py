@@ -5,8 +5,9 @@ The servers must run before Django's settings load, so they start when this modu
 
 import gc
 import os
+import sys
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from importlib import import_module
 from itertools import chain, groupby
 from typing import Any
@@ -15,6 +16,7 @@ import django
 import hypothesis
 import pytest
 from django.conf import settings
+from hypothesis import is_hypothesis_test
 
 from tests import database_cleanup, servers
 
@@ -44,6 +46,7 @@ from memories.embeddings import providers
 from memories.models import Tenant
 from memory_platform.web.roles import Role
 from tests.database_roles import make_member, take_roles_in_transactions
+from tests.timing import few_traced_examples
 from tests.users import (
     User,
     api_client,
@@ -123,6 +126,14 @@ def pytest_collection_finish() -> None:
     """Modules and thousands of tests stay to the end: no collection need look at them again, nor at each few rows."""
     gc.freeze()
     gc.set_threshold(100_000, 20)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """While coverage is measured, generated inputs are traced only at first."""
+    test = getattr(item, "obj", None)
+    with few_traced_examples(test) if sys.gettrace() and is_hypothesis_test(test) else nullcontext():
+        return (yield)
 
 
 @pytest.hookimpl(trylast=True)

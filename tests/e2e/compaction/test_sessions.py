@@ -102,6 +102,7 @@ def compact_review_and_roll_back(tab: Page, tenant: Tenant, session: Session) ->
     assert [(row.pk, row.state, row.shown_tokens) for row in messages_of(session)] == before
 
 
+@pytest.mark.long
 @on_a_phone
 def test_session_is_compacted_reviewed_edited_approved_and_rolled_back(console: Page, acme: Tenant) -> None:
     under_review(acme, has_journal=False)

@@ -31,6 +31,7 @@ def work(tenant: Tenant) -> Any:
     return reembedding.advance_embedding_model(tenant.pk, model.pk, goes_on=lambda: True, clock=timezone.now)
 
 
+@pytest.mark.long
 @on_a_phone
 def test_admin_fills_a_model_switches_and_rolls_back(console: Page, acme: Tenant) -> None:
     console.goto(page("embeddings", acme))

@@ -42,6 +42,7 @@ def clicks(console: Page, acme: Tenant, live_server: Any) -> list[int]:
     return made
 
 
+@pytest.mark.long
 def test_main_flows_take_few_clicks(console: Page, acme: Tenant, clicks: list[int]) -> None:
     taken = {}
 

@@ -83,6 +83,7 @@ def test_empty_folder_and_absent_model_are_refused(tmp_path: Path) -> None:
         evaluate(tmp_path, "--summariser", "configured")
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not LOCOMO.is_dir(), reason="the LoCoMo conversations are not here: ../shared/data/locomo")
 def test_rules_keep_the_answer_words_of_all_conversations_at_equal_tokens() -> None:
     found = [

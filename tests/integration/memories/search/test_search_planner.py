@@ -220,6 +220,7 @@ def whole(scope: SearchScope, vector: NDArray[np.float32], **changed: Any) -> Ne
         return execute_vector_plan(plan, scope, vector, MODEL, "tokens_o200k_base")
 
 
+@pytest.mark.long
 def test_index_finds_nearly_all_that_is_nearest_in_every_scope(tenant: Tenant, other_tenant: Tenant) -> None:
     paths = ["user=al", "user=al/topic=x", "user=bo", "user=al-2"]
     memories = fill(tenant, clustered(3_000, 1), paths)

@@ -45,6 +45,8 @@ from memory_platform.management.commands.load_demo import DemoLoader
 from tests.integration.memories.search_helpers import retrieve_for_test
 from tests.users import BY, new_operator
 
+pytestmark = pytest.mark.long
+
 NAME = "Fennrad"
 
 

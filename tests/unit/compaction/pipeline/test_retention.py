@@ -159,9 +159,9 @@ HOSTILE = [
 
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_hostile_text_takes_time_in_proportion_to_its_length(piece):
-    text = piece * (20_000 // len(piece)) + "!"
-    # a quadratic rule takes many seconds
-    assert seconds_of(lambda: check_retention(extract_facts([said(text)])[:2000], [text])) < 1.1
+    text = piece * (10_000 // len(piece)) + "!"
+    # a quadratic rule takes seconds
+    assert seconds_of(lambda: check_retention(extract_facts([said(text)])[:1000], [text])) < 0.55
 
 
 def test_seven_hundred_messages_are_checked_in_a_moment():

@@ -80,7 +80,7 @@ fuzz: .venv/dev.stamp ## 10,000 requests generated from the OpenAPI document (15
 chaos: .venv/dev.stamp ## 50 kills -9 under load; every acknowledged write must be there once (4 kills in `make test`)
 	$(PYTHON_BIN)/python -m tests.reliability.chaos
 
-soak: .venv/dev.stamp ## 50 clients for ten minutes; the memory of the Python processes must stay within 10 %
+soak: .venv/dev.stamp ## 50 clients for ten minutes; the memory of the Python processes must stay within 10 % (500 writes in `make test`)
 	$(PYTHON_BIN)/python -m tests.reliability.soak
 
 attack: .venv/dev.stamp ## attack tests: other tenants, forged scopes, hostile texts, slow clients, guessed passwords, huge responses

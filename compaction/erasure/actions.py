@@ -11,7 +11,6 @@ from compaction.tasks import enqueue_erasure
 from memories.models import Memory, Partition, Tenant
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound, StaleVersion
-from memory_platform.web.numerals import counted
 
 
 @transaction.atomic
@@ -111,9 +110,8 @@ def remove_retention_policy(
 
 def _audit_policy(verb: str, policy: RetentionPolicy, by: Actor, now: datetime) -> None:
     """Name the partition, so that an erasure can redact it, and the period, because the policy changes or ends."""
-    period = f"erased {counted(policy.days, 'day', 'days')} after {policy.get_age_from_display()}"
-    targets = [policy.partition_path or "Whole tenant", period]
-    record_audit(verb, "retention_policy", targets, tenant_id=policy.tenant_id, fields=["days"], by=by, now=now)
+    targets, details = [policy.partition_path or "Whole tenant"], {"days": policy.days, "age_from": policy.age_from}
+    record_audit(verb, "retention_policy", targets, tenant_id=policy.tenant_id, details=details, by=by, now=now)
 
 
 def _require_unchanged(policy: RetentionPolicy, shown_at: datetime | None) -> None:

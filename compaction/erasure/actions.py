@@ -12,7 +12,6 @@ from compaction.tasks import enqueue_erasure
 from memories.models import Memory, Partition, Tenant
 from memories.tenancy.audit import Actor, ChangedValue, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound, StaleVersion
-from memory_platform.web.numerals import counted
 
 
 @transaction.atomic
@@ -116,11 +115,10 @@ def _audit_policy(
     verb: str, policy: RetentionPolicy, before: int | None, after: int | None, by: Actor, now: datetime
 ) -> None:
     """Name the partition, so that an erasure can redact it, and the period, because the policy changes or ends."""
-    period = f"erased {counted(policy.days, 'day', 'days')} after {policy.get_age_from_display()}"
-    targets = [policy.partition_path or "Whole tenant", period]
+    targets, details = [policy.partition_path or "Whole tenant"], {"days": policy.days, "age_from": policy.age_from}
     changes = [ChangedValue(policy.partition_path, policy.age_from, before, after)]
     who: dict[str, Any] = {"tenant_id": policy.tenant_id, "by": by, "now": now}
-    record_audit(verb, "retention_policy", targets, fields=["days"], changes=changes, **who)
+    record_audit(verb, "retention_policy", targets, fields=["days"], details=details, changes=changes, **who)
 
 
 def _require_unchanged(policy: RetentionPolicy, shown_at: datetime | None) -> None:

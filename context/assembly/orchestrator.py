@@ -47,9 +47,10 @@ from context.services.assembly.model_catalog import family_of
 from context.services.budget import BudgetCalculator, response_reserve
 from context.services.packer import OVER_BUDGET
 from context.services.rendering import EXPECTED_OVERHEAD_TOKENS, item_overhead_tokens
+from memories.models import AuditEntry
 from memories.services.store.moments import TimeAxis
 from memories.store.recall import record_retrieval_tick
-from memories.tenancy.audit import Actor
+from memories.tenancy.audit import Actor, record_search
 from memories.tenancy.queries.prepared import send_now
 from memories.tenancy.scopes import last_write_scope
 from memory_platform.observability.metrics import record_context
@@ -85,14 +86,22 @@ class StepTimer:
 
 
 def assemble_context(
-    request: ContextRequest, *, tenant_id: UUID, reach: str, actor: Actor, now: datetime, revision: int | None = None
+    request: ContextRequest,
+    *,
+    tenant_id: UUID,
+    reach: str,
+    actor: Actor,
+    now: datetime,
+    revision: int | None = None,
+    is_audited: bool = True,
 ) -> AssembledContext:
     """Return the context for `request`, from the tenant's rows within `reach`. Call with no scope open.
 
     With the tenant's settings `revision`, profiles, memo and summaries may come from the cache of this process.
     Unless it is a preview, its receipt is stored and the packed memories count as retrieved; at a past time nothing is
-    counted. The receipt's timings end before it is stored; those of the answer include that. Raises `InvalidInput`,
-    `Forbidden` or `NotFound`, naming the field, for an invalid request before anything is searched.
+    counted. The receipt's timings end before it is stored; those of the answer include that. A preview leaves an entry
+    in the audit log if it is for a person or a key and `is_audited`. Raises `InvalidInput`, `Forbidden` or `NotFound`,
+    naming the field, for an invalid request before anything is searched.
     """
     timer = StepTimer()
     calculator = budget_calculator()
@@ -114,8 +123,16 @@ def assemble_context(
         with timer.step("receipt"):
             context = _record(context, resolved, tenant_id, api_key_id, now)
         context = context.changed(timings=timer.timings())
+    elif is_audited and actor.kind != AuditEntry.ActorKind.SYSTEM:
+        record_preview(context, tenant_id=tenant_id, actor=actor, now=now)
     record_context(context.timings, tokens=context.budget.used, is_preview=request.preview)
     return context
+
+
+def record_preview(context: AssembledContext, *, tenant_id: UUID, actor: Actor, now: datetime) -> None:
+    """Write the audit entry of a preview."""
+    query, path, count = context.request["query"], context.request["partition"], len(context.blocks)
+    record_search("preview_context", query, path, results=count, tenant_id=tenant_id, by=actor, now=now)
 
 
 def assemble_resolved_context(

@@ -40,8 +40,8 @@ def replay_context(
     """Return the context of a receipt again. Call with no scope open; stores and counts nothing.
 
     `recorded` renders the versions it was made of, `today` assembles the request again. `is_verified` is true if the
-    text matches the original byte for byte. Raises `NotFound` for a receipt outside of `reach`, `InvalidInput`
-    for an unknown mode.
+    text matches the original byte for byte. The caller writes the audit entry. Raises `NotFound` for a receipt outside
+    of `reach`, `InvalidInput` for an unknown mode.
     """
     if mode not in list(ReplayMode):
         raise InvalidInput("invalid_choice", f"Known values: {', '.join(ReplayMode)}.", "mode")
@@ -52,7 +52,9 @@ def replay_context(
     if receipt.api_key_id is not None:  # the key of the receipt decides which profiles apply
         actor = Actor(AuditEntry.ActorKind.KEY, receipt.api_key_id, actor.label)
     request = _request_of(receipt)
-    context = assemble_context(request, tenant_id=tenant_id, reach=reach, actor=actor, now=now, revision=revision)
+    context = assemble_context(
+        request, tenant_id=tenant_id, reach=reach, actor=actor, now=now, revision=revision, is_audited=False
+    )
     return StoredContext(context, context_text_hash(context.text) == receipt.text_sha256)
 
 

@@ -13,12 +13,13 @@ from context.receipts.results import ContextWarning
 from context.services.assembly.profiled_scorer import ProfiledScorer, needs_vectors
 from context.services.assembly.signals.columns import ScoringQuestion
 from context.services.scorer import ScoredMemory
-from memories.models import Memory
+from memories.models import AuditEntry, Memory
 from memories.search.retrieval import CandidateGate, RetrievalRequest, retrieve, search_conditions
 from memories.services.partitions.paths import PartitionPath
 from memories.services.search.fusion import MIN_CANDIDATES
 from memories.services.store.moments import PointInTime
 from memories.store.readings import SearchScope, read_memory_versions, send_successors, successors_of
+from memories.tenancy.audit import Actor, record_search
 from memories.tenancy.scopes import tenant_scope
 
 #: The scorer ranks this many times `top_k` of the best by fused rank: more would let old counters and fresh dates push
@@ -69,15 +70,16 @@ class SearchResult:
 
 
 def search_scored_memories(
-    request: SearchRequest, *, tenant_id: UUID, reach: str, now: datetime, api_key_id: str | None = None
+    request: SearchRequest, *, tenant_id: UUID, reach: str, by: Actor, now: datetime
 ) -> SearchResult:
     """Return the best `top_k` memories for a query, with their links within `reach`.
 
-    Call with no scope open; stores and counts nothing.
+    Call with no scope open; stores an audit entry and counts nothing.
 
     Raises `InvalidInput` for a profile that is not published, or filters that cannot be applied.
     """
     path, query = request.partition.path, request.query
+    api_key_id = by.id if by.kind == AuditEntry.ActorKind.KEY else None
     with tenant_scope(tenant_id):
         profile = resolve_scoring_profile(tenant_id, name=request.profile, partition_path=path, api_key_id=api_key_id)
     conditions = search_conditions(request.filters)
@@ -104,5 +106,6 @@ def search_scored_memories(
         else:  # memories archived since the search are missing
             rows = Memory.objects.for_tenant(tenant_id).unarchived().with_answer_parts(reach)
             memories = {row.pk: row for row in rows.with_ids(versions)}
+    record_search("search_memories", query, path, results=len(memories), tenant_id=tenant_id, by=by, now=now)
     hits = [ScoredSearchResult(memories[item.memory["id"]], item) for item in scored if item.memory["id"] in memories]
     return SearchResult(hits, found.plan, [ContextWarning(warning.code, warning.detail) for warning in found.warnings])

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from context.assembly.candidates import find_candidates, score_among_candidates
 from context.assembly.layout import MEMORIES_SECTION, build_layout
-from context.assembly.orchestrator import KEY_ACTOR, assemble_resolved_context
+from context.assembly.orchestrator import KEY_ACTOR, assemble_resolved_context, record_preview
 from context.assembly.requests import ResolvedContextRequest, resolve_context_request
 from context.profiles.token_counters import budget_calculator
 from context.receipts.results import MEMORY, Anchor, AssembledContext, CandidateOutcome, ContextRequest, Exclusion
@@ -179,6 +179,7 @@ def explain_memory(
     anchor = str(memory_id)
     with shared_results():
         context = assemble_resolved_context(resolved, tenant_id=tenant_id, now=now)
+        record_preview(context, tenant_id=tenant_id, actor=actor, now=now)
         block = next((one for one in context.blocks if one.anchor.id == anchor), None)
         exclusion = next((one for one in context.omitted if one.anchor.id == anchor), None)
         candidate = next((one for one in context.candidates if one.anchor.id == anchor), None)

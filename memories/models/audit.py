@@ -47,6 +47,9 @@ class AuditEntry(models.Model):
         default="", blank=True, help_text="The reason that the actor gave, where one is required."
     )
 
+    #: Numbers, hashes and choices, never text.
+    details = models.JSONField(default=dict, db_default={}, blank=True)
+
     objects = AuditEntryQuerySet.as_manager()
 
     class Meta:
@@ -61,8 +64,8 @@ class AuditEntry(models.Model):
             models.Index(
                 *("tenant", F("at").desc()), condition=Q(target_ids__1__isnull=False), name="audit_about_several"
             ),
-            models.Index("tenant", F("at").desc(), condition=_IS_ACT, name="audit_acts"),
-            models.Index("tenant", "actor_kind", F("at").desc(), condition=_IS_ACT, name="audit_acts_by"),
+            models.Index("tenant", F("at").desc(), condition=_IS_ACT, name="audit_acts_newest"),
+            models.Index("tenant", "actor_kind", F("at").desc(), condition=_IS_ACT, name="audit_acts_of_kind"),
         ]
 
     def __str__(self) -> str:

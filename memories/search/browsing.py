@@ -16,6 +16,7 @@ from memories.services.store.version_steps import VersionStep, version_steps
 from memories.services.tenancy.id_prefix import id_prefix_bounds
 from memories.store.queries.memories import MemoryQuerySet
 from memories.store.readings import SearchScope
+from memories.tenancy.audit import Actor, record_search
 from memories.tenancy.scopes import tenant_scope
 
 MEMORY_LIST_PAGE_SIZE = 50
@@ -122,11 +123,22 @@ class MemoryDetail:
 
 
 def search_memory_list(
-    tenant_id: UUID, text: str, wanted: MemoryFilter, *, mode: str = RetrievalMode.HYBRID, now: datetime
+    tenant_id: UUID, text: str, wanted: MemoryFilter, *, mode: str = RetrievalMode.HYBRID, by: Actor, now: datetime
 ) -> MemorySearchResult:
-    """Return the best results in a `RetrievalMode`, outside `live` by words only. Call with no scope open."""
+    """Return the best results in a `RetrievalMode`, outside `live` by words only. Call with no scope open.
+
+    It stores an audit entry.
+    """
     if wanted.state:
-        return _found_by_words(tenant_id, text, wanted, now)
+        result = _found_by_words(tenant_id, text, wanted, now)
+    else:
+        result = _found_live(tenant_id, text, wanted, mode, now)
+    path, count = str(wanted.partition), len(result.hits)
+    record_search("search_memories", text, path, results=count, tenant_id=tenant_id, by=by, now=now)
+    return result
+
+
+def _found_live(tenant_id: UUID, text: str, wanted: MemoryFilter, mode: str, now: datetime) -> MemorySearchResult:
     filters = {name: value for name, value in (("kind", wanted.kind), ("pinned", wanted.pinned)) if value}
     scope = SearchScope(tenant_id, str(wanted.partition), PointInTime.now(now), conditions=search_conditions(filters))
     found = retrieve(RetrievalRequest(scope, text, CandidateGate(limit=MEMORY_LIST_PAGE_SIZE), mode=mode))
@@ -179,8 +191,17 @@ def read_memory_detail(tenant_id: UUID, memory_id: UUID) -> MemoryDetail | None:
     )
 
 
-def find_memories_by_id_or_text(tenant_id: UUID, text: str, *, count: int, now: datetime) -> list[Memory]:
-    """Return memories in any state by id prefix, else live ones by words, best first; inside a scope."""
+def find_memories_by_id_or_text(tenant_id: UUID, text: str, *, count: int, by: Actor, now: datetime) -> list[Memory]:
+    """Return memories in any state by id prefix, else live ones by words, best first; inside a scope.
+
+    It stores an audit entry.
+    """
+    found = _by_id_or_text(tenant_id, text, count, now)
+    record_search("search_memories", text, "", results=len(found), tenant_id=tenant_id, by=by, now=now)
+    return found
+
+
+def _by_id_or_text(tenant_id: UUID, text: str, count: int, now: datetime) -> list[Memory]:
     memories = Memory.objects.for_tenant(tenant_id)
     bounds = id_prefix_bounds(text)
     by_id = list(memories.with_id_between(*bounds)[:count]) if bounds else []

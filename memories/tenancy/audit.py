@@ -1,21 +1,27 @@
 """The audit log: one row for each action, with names of fields and never their text; some have a reason."""
 
+import logging
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Protocol
-from uuid import UUID, uuid5
+from uuid import UUID
 
 import orjson
+from django.db import DatabaseError
+from django.utils.crypto import salted_hmac
 
 from memories.models import ApiKey, AuditEntry, HygieneAct
 from memories.services.tenancy.audit_verbs import AGENT_TRAFFIC
 from memories.tenancy.queries.insertions import insert_rows
+from memories.tenancy.scopes import last_write_scope
 
 ACTOR_LABEL_CHARACTERS_MAX = 150
-#: The namespace of the ids of entries about reads, which name actor, row and hour.
-_READS = UUID("6f6b1f0e-2c2d-5b0e-9a54-3d1f7a1f5c21")
+logger = logging.getLogger(__name__)
+
+#: Characters of the hash of a query.
+_QUERY_HASH_CHARACTERS = 16
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,7 @@ def record_audit(
     tenant_id: UUID,
     fields: Iterable[str] = (),
     reason: str = "",
+    details: Mapping[str, Any] | None = None,
     act_id: UUID | None = None,
     changes: Sequence[ChangedValue] = (),
     by: Actor,
@@ -74,12 +81,14 @@ def record_audit(
 ) -> AuditEntry:
     """Write the audit row of one action, in the transaction of its change; `reason` is the actor's, not memory text.
 
+    `details` are numbers, hashes and choices.
+
     The row of a bulk or hygiene action has the id of its act, `act_id`, so that it can be undone (ADR-0137). `changes`
     are stored as an act with the id of the row, outside of the log, so that an erasure can delete them (ADR-0282).
     """
     entry = AuditEntry(tenant_id=tenant_id, at=now, verb=verb, target_kind=target_kind, fields=sorted(fields))
     entry.id = act_id or entry.id
-    entry.reason = reason
+    entry.reason, entry.details = reason, dict(details or {})
     entry.actor_kind, entry.actor_id, entry.actor_label = by.kind, by.id, by.stored_label
     entry.target_ids = [str(target) for target in target_ids]
     insert_rows([entry])
@@ -94,12 +103,46 @@ def as_stored_value(value: Any) -> Any:
     return orjson.loads(orjson.dumps(value))
 
 
-def record_read(verb: str, target_kind: str, target_id: object, *, tenant_id: UUID, by: Actor, now: datetime) -> None:
-    """Record that an actor read a row, at most once for each hour of the clock (UTC)."""
+def record_read(
+    verb: str,
+    target_kind: str,
+    target_id: object,
+    *,
+    tenant_id: UUID,
+    query_hash: str = "",
+    results: int | None = None,
+    by: Actor,
+    now: datetime,
+) -> None:
+    """Record that an actor read a row, or searched it, at most once for each hour of the clock (UTC)."""
     entry = AuditEntry(tenant_id=tenant_id, at=now, verb=verb, target_kind=target_kind, target_ids=[str(target_id)])
     entry.actor_kind, entry.actor_id, entry.actor_label = by.kind, by.id, by.stored_label
-    entry.id = uuid5(_READS, f"{verb} {target_kind} {target_id} {by.kind} {by.id} {now.astimezone(UTC):%Y-%m-%dT%H}")
+    entry.details = {} if results is None else {"query_hash": query_hash, "results": results}
+    hour = f"{now.astimezone(UTC):%Y-%m-%dT%H}"
+    # keyed, because an erasure redacts the path of a partition, but not the id
+    entry.id = UUID(_keyed_hash("id", tenant_id, verb, target_kind, target_id, by.kind, by.id, hour, query_hash)[:32])
     insert_rows([entry], "ON CONFLICT DO NOTHING")
+
+
+def record_search(
+    verb: str, query: str, partition: str, *, results: int, tenant_id: UUID, by: Actor, now: datetime
+) -> None:
+    """Record that an actor searched a partition, "" for the tenant (ADR-0274). Opens its own scope.
+
+    The query is stored as a keyed hash: equal queries have the same, and only with `SECRET_KEY` can one be guessed. A
+    database that accepts no changes refuses the entry, which the log of the process says, but not the search.
+    """
+    query_hash = _keyed_hash("query", tenant_id, query)[:_QUERY_HASH_CHARACTERS]
+    target = ("partition", partition) if partition else ("tenant", str(tenant_id))
+    try:
+        with last_write_scope(tenant_id, is_pipelined=True):
+            record_read(verb, *target, tenant_id=tenant_id, query_hash=query_hash, results=results, by=by, now=now)
+    except DatabaseError as error:
+        logger.error("No audit entry of %s by %s %s: %s", verb, by.kind, by.id[:8], type(error).__name__)
+
+
+def _keyed_hash(*values: object) -> str:
+    return salted_hmac("audit log", "\0".join(map(str, values)), algorithm="sha256").hexdigest()
 
 
 def record_export(target_kind: str, filters: Iterable[str], *, tenant_id: UUID, by: Actor, now: datetime) -> AuditEntry:

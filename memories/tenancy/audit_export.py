@@ -12,7 +12,19 @@ from memories.tenancy.scopes import tenant_scope
 #: Entries in one transaction.
 BATCH = 1_000
 COLUMNS = (
-    *("id", "at", "actor_kind", "actor_id", "actor", "verb", "target_kind", "target_ids", "fields", "reason"),
+    *(
+        "id",
+        "at",
+        "actor_kind",
+        "actor_id",
+        "actor",
+        "verb",
+        "target_kind",
+        "target_ids",
+        "fields",
+        "reason",
+        "details",
+    ),
     *("seal_number", "sealed_at", "content_hash", "seal_hash"),
 )
 
@@ -41,5 +53,5 @@ def _values(entry: AuditEntry, seal: AuditSeal | None) -> dict[str, Any]:
         sealed = (seal.number, seal.sealed_at.isoformat(), seal.content_hash, seal.seal_hash)
     actor = (entry.actor_kind, displayed_target_id(entry.actor_id), entry.actor_label)
     targets = (entry.target_kind, [displayed_target_id(pk) for pk in entry.target_ids])
-    values = (str(entry.pk), entry.at.isoformat(), *actor, entry.verb, *targets, entry.fields, entry.reason, *sealed)
-    return dict(zip(COLUMNS, values, strict=True))
+    values = (str(entry.pk), entry.at.isoformat(), *actor, entry.verb, *targets, entry.fields, entry.reason)
+    return dict(zip(COLUMNS, (*values, entry.details, *sealed), strict=True))

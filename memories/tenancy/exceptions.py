@@ -6,12 +6,18 @@ from memories.services.store.drafts import FieldProblem
 
 
 class PlatformError(Exception):
-    """An error that the caller can fix: `code` for programs, `detail` for people, `field` if one caused it."""
+    """An error that the caller can fix: `code` for programs, `detail` for people, `field` if one caused it.
+
+    `retry_after` is the number of seconds after which the same request may succeed, 0 if it never will.
+    """
 
     status = 400
 
-    def __init__(self, code: str, detail: str, field: str = "", problems: Sequence[FieldProblem] = ()) -> None:
+    def __init__(
+        self, code: str, detail: str, field: str = "", problems: Sequence[FieldProblem] = (), *, retry_after: int = 0
+    ) -> None:
         super().__init__(detail)
+        self.retry_after = retry_after
         self.code = code
         self.detail = detail
         self.field = field

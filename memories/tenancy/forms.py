@@ -55,9 +55,13 @@ class StoredNameField(forms.CharField):
         return str(super().clean(value)).strip().lower().replace(" ", "_")
 
 
+AUDIT_CHOICES = [("", "changes and reads"), ("changes", "changes"), ("reads", "reads")]
+
+
 class AuditFilterForm(PlatformForm):
     """The filters of the audit log; all are optional and in the URL."""
 
+    show = forms.ChoiceField(label="Show", required=False, choices=AUDIT_CHOICES)
     actor = forms.CharField(label="Who", required=False, max_length=150)
     action = StoredNameField(label="Action", required=False, max_length=64)
     target_kind = StoredNameField(label="Object type", required=False, max_length=64)

@@ -52,7 +52,8 @@ def claim_idempotency_key(
     if record.status == PARTLY_DONE and record.created_at <= now - timedelta(seconds=CLAIM_SECONDS):
         detail = "The first request with this Idempotency-Key ended without a response, perhaps after changing data."
         raise Conflict("idempotency_outcome_unknown", f"{detail} Check what is stored before you send another key.")
-    raise Conflict("idempotency_key_in_use", "The first request with this Idempotency-Key is still running.")
+    detail = "The first request with this Idempotency-Key is still running."
+    raise Conflict("idempotency_key_in_use", detail, retry_after=1)
 
 
 def renew_idempotency_claim(record: IdempotencyRecord, *, now: datetime) -> None:

@@ -253,8 +253,9 @@ def _unnamed(kind: str, target_id: str) -> str:
 
 
 def _changed_fields(entry: AuditEntry) -> list[str]:
-    """Return the names of the fields that an edit changed; of other acts, the label says what they change."""
-    return [name.replace("_", " ") for name in entry.fields] if entry.verb in _EDITS else []
+    """Return the names of the fields that an edit changed, and the details; of other acts, the label says enough."""
+    values = [f"{name}: {value}" for name, value in sorted(entry.details.items())]
+    return [text.replace("_", " ") for text in (*(entry.fields if entry.verb in _EDITS else ()), *values)]
 
 
 def _changes(act: HygieneAct) -> Iterator[str]:

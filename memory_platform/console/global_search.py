@@ -14,6 +14,7 @@ from context.models import Receipt
 from memories.models import ApiKey, Partition
 from memories.search.browsing import find_memories_by_id_or_text
 from memories.services.tenancy.id_prefix import id_prefix_bounds
+from memories.tenancy.audit import Actor
 from memories.tenancy.queries.rows import TenantRows
 
 #: Results of each kind; the lists show the rest.
@@ -42,7 +43,7 @@ class SearchGroup:
     all_text: str = ""
 
 
-def search_everything(tenant_id: UUID, text: str, *, is_admin: bool, now: datetime) -> list[SearchGroup]:
+def search_everything(tenant_id: UUID, text: str, *, is_admin: bool, by: Actor, now: datetime) -> list[SearchGroup]:
     """Return memories, contexts, sessions, partitions and, for admins, API keys; up to eight queries.
 
     The first three are found by id or text.
@@ -59,7 +60,7 @@ def search_everything(tenant_id: UUID, text: str, *, is_admin: bool, now: dateti
     paths = Partition.objects.for_tenant(tenant_id).path_containing(text).paths(SHOWN_MAX)
     partitions = [GlobalSearchResult(address_in(tenant_id, "partitions", partition=path), path) for path in paths]
     groups = [
-        memory_group(tenant_id, text, now=now),
+        memory_group(tenant_id, text, by=by, now=now),
         SearchGroup(
             "receipts", "Context log", contexts, address_in(tenant_id, "context-log", q=text), "Search all contexts"
         ),
@@ -78,11 +79,11 @@ def address_in(tenant_id: UUID, name: str, *more: object, **query: str) -> str:
     return f"{address}?{urlencode(query)}" if query else address
 
 
-def memory_group(tenant_id: UUID, text: str, *, now: datetime) -> SearchGroup:
+def memory_group(tenant_id: UUID, text: str, *, by: Actor, now: datetime) -> SearchGroup:
     """Return memories by id or words; inside a scope."""
     hits = [
         GlobalSearchResult(address_in(tenant_id, "memory", row.pk), row.content, row.partition_path)
-        for row in find_memories_by_id_or_text(tenant_id, text, count=SHOWN_MAX, now=now)
+        for row in find_memories_by_id_or_text(tenant_id, text, count=SHOWN_MAX, by=by, now=now)
     ]
     return SearchGroup("memories", "Memories", hits, address_in(tenant_id, "memories", q=text), "Search all memories")
 

@@ -104,6 +104,7 @@ def test_read_only_database_answers_reads_and_refuses_writes(running: Start, key
             assert (status, problem["code"]) == (503, "database_read_only")
             assert headers["Retry-After"]
             assert ask(running, key, "GET", f"memories/{memory}")[0] == 200
+            assert ask(running, key, "POST", "memories/search", {"query": "lamp"})[0] == 200
             status, _, context = ask(running, key, "POST", "context", {"query": "lamp", "max_tokens": 500})
             assert status == 200, context
             assert "The lamp is green." in context["text"]

@@ -84,6 +84,11 @@ class AssemblingEndpoint(Endpoint):
         reach = self.key.partition_prefix
         return {"tenant_id": self.tenant_id, "reach": reach, "actor": self.actor, "now": self.now}
 
+    def record_read(self, receipt_id: UUID) -> None:
+        """Write the audit entry of a context that is read again."""
+        with tenant_scope(self.tenant_id):
+            record_read("read_context", "receipt", receipt_id, tenant_id=self.tenant_id, by=self.actor, now=self.now)
+
 
 class ContextEndpoint(AssemblingEndpoint):
     """Assemble a context."""

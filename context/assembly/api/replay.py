@@ -12,8 +12,6 @@ from context.assembly.serializers.receipts import ReceiptOutput
 from context.assembly.serializers.replay import DiffInput, DiffOutput, ReplayInput
 from memories.store.api.schema import operation
 from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
-from memories.tenancy.audit import record_read
-from memories.tenancy.scopes import tenant_scope
 
 _DIFF_EXAMPLES = {
     "Since an earlier context": {
@@ -36,8 +34,7 @@ class ReplayEndpoint(AssemblingEndpoint):
         """Return the original context, or run the same inputs on today's data. Only the audit log records it."""
         values = self.body(ReplayInput)
         replayed = replay_context(receipt_id=receipt_id, mode=values["mode"], **self.caller)
-        with tenant_scope(self.tenant_id):
-            record_read("read_context", "receipt", receipt_id, tenant_id=self.tenant_id, by=self.actor, now=self.now)
+        self.record_read(receipt_id)
         return Response(replayed.as_answer(explain=values["explain"]))
 
 
@@ -50,12 +47,14 @@ class ContextDiffEndpoint(AssemblingEndpoint):
     def post(self, request: Request) -> Response:
         """Compare the context with a receipt, a snapshot or a time, or compare two budget profiles.
 
-        Nothing is stored.
+        Only the audit log records it, as a preview, and the context that it is compared with as read.
         """
         values = self.body(DiffInput)
         wanted = build_context_request(self.key, values)
         if values["since"] is not None:
             difference = diff_contexts(wanted, ContextDiffBaseline(**values["since"]), **self.caller)
+            if receipt_id := values["since"].get("context_id"):
+                self.record_read(receipt_id)
         else:
             before, after = values["profiles"]
             difference = diff_budget_profiles(wanted, before=before, after=after, **self.caller)

@@ -29,7 +29,10 @@ class MemorySearchEndpoint(Endpoint):
 
     @operation("memories_search", {200: MemorySearchOutput}, request=SearchInput, examples=_EXAMPLE)
     def post(self, request: Request) -> Response:
-        """The memories that match best, by the composite score of the profile. Nothing is counted."""
+        """The memories that match best, by the composite score of the profile. Nothing is counted.
+
+        The audit log records the search, once per key, query, partition and hour.
+        """
         values = self.body(SearchInput)
         requested = SearchRequest(
             partition=readable_partition(self.key, values["partition"]),
@@ -38,11 +41,7 @@ class MemorySearchEndpoint(Endpoint):
             **{name: values[name] for name in ("query", "exact", "filters", "top_k", "threshold", "mode", "as_of")},
         )
         found = search_scored_memories(
-            requested,
-            tenant_id=self.tenant_id,
-            reach=self.key.partition_prefix,
-            now=self.now,
-            api_key_id=self.actor.id,
+            requested, tenant_id=self.tenant_id, reach=self.key.partition_prefix, by=self.actor, now=self.now
         )
         describe = MemoryOutput().to_representation
         results = [{**describe(hit.memory), **hit.as_answer(explain=values["explain"])} for hit in found.hits]

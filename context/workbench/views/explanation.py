@@ -69,7 +69,7 @@ def _answer(request: HtmxRequest, form: ExplanationForm) -> dict[str, Any]:
     memory_id = uuid_or_none(text)
     if memory_id is None or not form.cleaned_data["query"].strip():
         with tenant_scope(tenant_id):
-            found = find_memories_by_id_or_text(tenant_id, text, count=_FOUND_MAX, now=timezone.now())
+            found = find_memories_by_id_or_text(tenant_id, text, count=_FOUND_MAX, **by_operator(request))
         if memory_id is None:
             return {"words": text, "found": [(memory, _with(request.GET, memory=memory.pk)) for memory in found]}
         return {"memory": found[0] if found else None}

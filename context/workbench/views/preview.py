@@ -27,11 +27,12 @@ from context.workbench.saved_questions import demo_questions, recent_questions
 from memories.models import Partition, Snapshot
 from memories.search.browsing import find_memories_by_id_or_text
 from memories.search.queries.shared_results import shared_results
+from memories.tenancy.audit import record_read
 from memories.tenancy.exceptions import NotFound, PlatformError
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_of, tenant_page
-from memories.tenancy.views.page_actions import errors_on_form
+from memories.tenancy.views.page_actions import by_operator, errors_on_form
 from memory_platform.web.htmx import HtmxRequest, current_page_path, wants_fragment
 from memory_platform.web.rendering import WHOLE_RESULT_PARAMETER, loads_result_later, render_page
 
@@ -111,7 +112,7 @@ def _comparison(request: HtmxRequest, form: PreviewForm, preview: Preview, own: 
         case "nothing":
             return {}
         case "receipt":
-            earlier: Preview | None = _receipt_preview(tenant_id, fields["receipt"])
+            earlier: Preview | None = _receipt_preview(request, fields["receipt"])
             address = reverse("receipt", args=[tenant_id, fields["receipt"]])
             named = {"title": "Compared with receipt", "address": address}
         case "snapshot":
@@ -129,10 +130,12 @@ def _comparison(request: HtmxRequest, form: PreviewForm, preview: Preview, own: 
     return {"earlier": earlier, "change": PreviewDiff(earlier, preview, recorded_at), "versus": named}
 
 
-def _receipt_preview(tenant_id: UUID, receipt_id: UUID) -> Preview:
+def _receipt_preview(request: HtmxRequest, receipt_id: UUID) -> Preview:
+    tenant_id = request.tenant.id
     try:
         with tenant_scope(tenant_id):
             stored = read_receipt(tenant_id=tenant_id, receipt_id=receipt_id, reach="")
+            record_read("read_context", "receipt", receipt_id, tenant_id=tenant_id, **by_operator(request))
     except NotFound as error:
         raise NotFound(error.code, error.detail, "since.context_id") from error
     return build_preview(stored.context, tenant_id)
@@ -152,7 +155,7 @@ def _run_before(request: HtmxRequest, query_string: str, now: datetime) -> Previ
 def _choice_of_focus(request: HtmxRequest, words: str) -> dict[str, Any]:
     """Return the memories that match the words, each with the query string that makes it the focus."""
     with tenant_scope(request.tenant.id):
-        found = find_memories_by_id_or_text(request.tenant.id, words, count=FOCI_OFFERED_MAX, now=timezone.now())
+        found = find_memories_by_id_or_text(request.tenant.id, words, count=FOCI_OFFERED_MAX, **by_operator(request))
     inputs, foci = request.GET.copy(), []
     for memory in found:
         inputs["focus_memory"] = str(memory.pk)

@@ -22,8 +22,9 @@ def record_line(values: Mapping[str, Any], file_type: str) -> str:
 
 
 def _cell(value: Any) -> Any:
-    """Return a value for a spreadsheet: lists joined, and a text that would be a formula marked as text."""
+    """Return a value for a spreadsheet: lists joined, objects as JSON, and what would be a formula marked as text."""
     text = " ".join(value) if isinstance(value, list) else value
+    text = json.dumps(text, ensure_ascii=False) if isinstance(text, dict) else text
     return f"'{text}" if isinstance(text, str) and text[:1] in {"=", "+", "-", "@", "\t", "\r"} else text
 
 

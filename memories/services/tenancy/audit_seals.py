@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 from uuid import UUID
 
 HASH_CHARACTERS = 64
@@ -27,6 +27,7 @@ class AuditContent(Protocol):
     target_ids: list[str]
     fields: list[str]
     reason: str
+    details: dict[str, Any]
 
 
 class Seal(Protocol):
@@ -75,9 +76,13 @@ BEFORE_ALL = KnownSeal(0, FIRST_HASH)
 
 
 def content_hash(entry: AuditContent) -> str:
-    """Return the SHA-256 of an entry in hexadecimal: of a JSON list of its values, without spaces, in UTF-8."""
+    """Return the SHA-256 of an entry in hexadecimal: of a JSON list of its values, without spaces, in UTF-8.
+
+    Details are the last value, with sorted names; without any, the list ends before them, as before there were details.
+    """
     values = [str(entry.id), _utc(entry.at), entry.actor_kind, entry.actor_id, entry.actor_label, entry.verb]
-    listed = [*values, entry.target_kind, list(entry.target_ids), list(entry.fields), entry.reason]
+    listed: list[Any] = [*values, entry.target_kind, list(entry.target_ids), list(entry.fields), entry.reason]
+    listed += [dict(sorted(entry.details.items()))] if entry.details else []
     return _sha256(json.dumps(listed, ensure_ascii=False, separators=(",", ":")))
 
 

@@ -1,4 +1,4 @@
-"""Verbs of the audit log that no list of acts shows for API keys."""
+"""Verbs of the audit log that lists of acts leave out, and those of reading."""
 
 #: What API keys do in every turn of a conversation. Lists of acts show these only if a person or a rule does them.
 AGENT_TRAFFIC = (
@@ -6,5 +6,7 @@ AGENT_TRAFFIC = (
     *("link_memories", "record_outcome", "request_compaction", "restore_session", "store_memories", "store_memory"),
     *("unlink_memories", "update_memory", "update_session", "withdraw_feedback"),
 )
+#: What actors do that read memories and change nothing (ADR-0274).
+READS = ("read_context", "preview_context", "search_memories")
 #: Verbs that are never listed as acts: reading, and text that a page stores for its address.
-UNLISTED = ("read_context", "store_long_query")
+UNLISTED = (*READS, "store_long_query")

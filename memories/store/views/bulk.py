@@ -35,6 +35,7 @@ from memories.store.forms import (
     MergeSearchForm,
 )
 from memories.store.views import memory_list
+from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
 from memories.tenancy.views.page_actions import errors_as_flash, missing_is_404, perform, tenant_change
@@ -86,7 +87,9 @@ def memory_merge(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
     page: dict[str, Any] = {"section": "memories", "memory": memory, "own_id": memory.pk, "form": form}
     if form.is_valid():
         text = form.cleaned_data["q"] or memory.content[:QUERY_MAX_CHARACTERS]
-        found = search_memory_list(tenant_id, text, MemoryFilter(), now=timezone.now())
+        found = search_memory_list(
+            tenant_id, text, MemoryFilter(), by=operator_actor(request.operator), now=timezone.now()
+        )
         hits = [hit for hit in found.hits if hit.memory.pk != memory.pk]
         if not form.cleaned_data["q"]:
             hits.sort(key=lambda hit: hit.similarity or 0.0, reverse=True)

@@ -5,7 +5,6 @@ from uuid import UUID
 from django.http import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
-from django.utils import timezone
 
 from memories.models import Memory, MemoryLink
 from memories.partitions.actions import link_memories, unlink_memories
@@ -66,7 +65,7 @@ def _link(request: HtmxRequest, memory_id: UUID, form: MemoryLinkForm) -> Memory
 
 def _target(request: HtmxRequest, text: str) -> Memory:
     """Return the one memory with this id or these words. Raises `NotFound` or `InvalidInput`."""
-    found = find_memories_by_id_or_text(request.tenant.id, text, count=2, now=timezone.now())
+    found = find_memories_by_id_or_text(request.tenant.id, text, count=2, **by_operator(request))
     live = [memory for memory in found if memory.archived_at is None]
     if not live:
         raise NotFound("not_found", "No live memory has this ID or text.", "memory")

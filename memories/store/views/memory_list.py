@@ -16,6 +16,7 @@ from memories.models import Memory, Partition
 from memories.search.browsing import MemoryFilter, search_memory_list
 from memories.search.retrieval import RetrievalMode
 from memories.store.forms import MemoryFilterForm
+from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
 from memory_platform.web.htmx import HtmxRequest, wants_fragment
@@ -45,8 +46,8 @@ def memory_list_contents(request: HtmxRequest, fields: Mapping[str, Any]) -> dic
     """Return what the list shows: `found` for a search, else a `table`. Call with no scope open."""
     list_filter, now, tenant_id = memory_filter(fields), timezone.now(), request.tenant.id
     if fields["q"]:
-        mode = fields["mode"] or RetrievalMode.HYBRID
-        return {"found": search_memory_list(tenant_id, fields["q"], list_filter, mode=mode, now=now)}
+        mode, by = fields["mode"] or RetrievalMode.HYBRID, operator_actor(request.operator)
+        return {"found": search_memory_list(tenant_id, fields["q"], list_filter, mode=mode, by=by, now=now)}
     with tenant_scope(tenant_id):
         rows = list_filter.rows(tenant_id, now)
         return {"table": read_table(request, _COLUMNS, lambda ordering, **place: rows.page(ordering, **place))}

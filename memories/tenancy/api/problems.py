@@ -74,7 +74,8 @@ def api_exception_handler(error: Exception, context: dict[str, Any]) -> Response
     """Return the response to an error, for REST framework."""
     if isinstance(error, PlatformError):
         faults = [fault for fault in error.problems if fault.field or isinstance(error, InvalidInput)]
-        return problem_payload(error.status, error.code, error.detail, [_entry(fault) for fault in faults])
+        named = [_entry(fault) for fault in faults]
+        return problem_payload(error.status, error.code, error.detail, named, _headers(error))
     if isinstance(error, exceptions.ValidationError):
         errors = flat_errors(error.detail)
         names = ", ".join(sorted({entry["field"] for entry in errors if entry["field"]})[:5])

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db.models import Exists, OuterRef, Q
 
 from memories.services.tenancy.act_labels import verbs_named
-from memories.services.tenancy.audit_verbs import AGENT_TRAFFIC, UNLISTED
+from memories.services.tenancy.audit_verbs import AGENT_TRAFFIC, READS, UNLISTED
 from memories.tenancy.queries.insertions import execute
 from memories.tenancy.queries.methods import rows_among, rows_by, rows_ordered_by
 from memories.tenancy.queries.rows import TenantRows
@@ -61,13 +61,18 @@ class AuditEntryQuerySet(TenantRows):
     def narrowed(self, filters: Mapping[str, Any]) -> Self:
         """Entries with these texts in actor and action, about this kind and id, within these times; "" for any.
 
-        An action is named by its verb or its label.
+        An action is named by its verb or its label; `show` is changes or reads.
         """
         lookups = {"actor": "actor_label__icontains", "target_kind": "target_kind"}
         lookups |= {"actor_kind": "actor_kind", "after": "at__gte", "before": "at__lte"}
         rows = self.about(filters["target_id"]) if filters.get("target_id") else self
         if action := filters.get("action"):
             rows = rows.filter(Q(verb__contains=action) | Q(verb__in=verbs_named(action)))
+        match filters.get("show"):
+            case "changes":
+                rows = rows.exclude(verb__in=READS)
+            case "reads":
+                rows = rows.of_verbs(READS)
         return rows.filter(**{lookups[name]: value for name, value in filters.items() if value and name in lookups})
 
     def names_in_newest(self, count: int) -> dict[str, list[str]]:

@@ -213,7 +213,7 @@ def global_search(request: HtmxRequest) -> HttpResponse:
     text = form.cleaned_data.get("q", "")
     with tenant_scope(request.tenant.id):
         groups = search_everything(
-            request.tenant.id, text, is_admin=request.operator.can_administer, now=timezone.now()
+            request.tenant.id, text, is_admin=request.operator.can_administer, **by_operator(request)
         )
     page = {
         "section": "search",

@@ -14,7 +14,14 @@ from memories.models import Memory, MemoryLink, Tenant
 from memories.services.partitions.paths import parse_partition
 from memories.tenancy.audit import Actor
 from memories.tenancy.scopes import tenant_scope
-from tests.integration.context_helpers import CONTEXT_NOW, assemble_test_context, make_empty_tenant, new_row, store
+from tests.integration.context_helpers import (
+    CONTEXT_NOW,
+    SYSTEM,
+    assemble_test_context,
+    make_empty_tenant,
+    new_row,
+    store,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -119,5 +126,5 @@ def test_a_link_says_what_is_superseded_where_the_texts_do_not(tenant: Tenant) -
     past = ask(tenant, question, max_tokens=2_000, as_of=CONTEXT_NOW - timedelta(days=1))
     assert breakdowns(past)[older]["superseded"] == 0.0
     request = SearchRequest(question, parse_partition(""), profile="recall", top_k=2)
-    found = search_scored_memories(request, tenant_id=tenant.pk, reach="", now=CONTEXT_NOW)
+    found = search_scored_memories(request, tenant_id=tenant.pk, reach="", by=SYSTEM, now=CONTEXT_NOW)
     assert [hit.memory.content for hit in found.hits] == [newer, older]

@@ -262,10 +262,8 @@ def test_looking_changes_no_row(client: Client, tenant: Tenant, api: Any) -> Non
         for headers in ({}, HTMX):
             answer = client.get(f"{page(name, tenant)}?{urlencode(wish)}", headers=headers)
             assert answer.status_code in (200, 302), urlsplit(name)
-    assert rows_of_tables() == before
-    # A receipt is a context that an agent was given: the audit log says who else has read it.
     assert client.get(with_result_address(page("receipt", tenant, receipt) + "?with=today")).status_code == 200
-    changed = {name for name, rows in rows_of_tables().items() if rows != before[name]}
+    changed = {name for name, rows in rows_of_tables().items() if rows != before[name]}  # the log of who looked
     assert changed == {"memories_auditentry", "memories_unsealedauditentry"}
 
 

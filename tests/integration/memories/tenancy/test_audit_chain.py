@@ -12,6 +12,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import ProgrammingError, transaction
 from psycopg import sql
+from psycopg.types.json import Jsonb
 
 from memories.models import AuditCheck, AuditEntry, AuditSeal, Tenant, UnsealedAuditEntry
 from memories.services.tenancy.audit_seals import AuditProblem, KnownSeal
@@ -55,7 +56,8 @@ def as_superuser(statement: str, values: dict[str, Any], *, replaces_triggers: b
 
 
 def columns_of(row: Any) -> dict[str, Any]:
-    return {field.column: getattr(row, field.attname) for field in row._meta.local_fields}
+    values = {field.column: getattr(row, field.attname) for field in row._meta.local_fields}
+    return values | {"details": Jsonb(row.details)} if "details" in values else values
 
 
 def test_entries_are_sealed_in_their_order_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,14 +7,16 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection, transaction
 from django.test import Client
 from django.utils import timezone
 from rest_framework.test import APIClient
 
 from memories.models import AuditCheck, AuditEntry, Tenant
 from memories.services.tenancy.audit_seals import content_hash
+from memories.services.tenancy.audit_verbs import READS
 from memories.tenancy import audit_chain
-from memories.tenancy.audit import Actor, record_audit, record_read
+from memories.tenancy.audit import Actor, record_audit, record_read, record_search
 from memories.tenancy.scopes import tenant_scope
 from tests.factories import FACTORY_NOW, TESTER, make_memory
 from tests.integration.page_helpers import client_of, page, text_of
@@ -65,6 +67,78 @@ def test_reads_are_recorded_again_in_the_next_hour_and_for_another_row(tenant: T
     assert len(entries_of(tenant, verb="read_context")) == 4
 
 
+def test_previews_searches_and_comparisons_are_recorded_without_their_words(
+    admin: Client, agent: APIClient, tenant: Tenant
+) -> None:
+    make_memory(tenant, "Bread is baked at night.", partition="user=alex")
+    asked = {"query": "bread of Alex", "partition": "user=alex"}
+    receipt_id = agent.post("/api/v1/context", asked, format="json").json()["id"]
+    assert entries_of(tenant, verb__in=READS) == []  # the receipt says who read it
+    for _ in range(2):
+        assert agent.post("/api/v1/context", asked | {"preview": True}, format="json").status_code == 200
+        assert agent.post("/api/v1/memories/search", asked, format="json").status_code == 200
+        since = {"since": {"context_id": receipt_id}}
+        assert agent.post("/api/v1/context/diff", asked | since, format="json").status_code == 200
+    entries = entries_of(tenant, verb__in=READS)
+    assert [entry.verb for entry in entries] == ["preview_context", "search_memories", "read_context"]
+    assert [entry.target_ids for entry in entries] == [["user=alex"], ["user=alex"], [receipt_id]]
+    preview, search, read = (entry.details for entry in entries)
+    assert preview == search == {"query_hash": preview["query_hash"], "results": 1}
+    assert read == {}
+    shown = text_of(admin.get(page("audit-log", tenant), {"show": "reads"}))
+    assert f"query hash: {preview['query_hash']}" in shown
+    assert "results: 1" in shown
+    assert "bread of Alex" not in shown
+    assert "query hash" not in text_of(admin.get(page("audit-log", tenant), {"show": "changes"}))
+    assert {row.entry.verb for row in admin.get(page("activity", tenant)).context["rows"]}.isdisjoint(READS)
+
+
+def test_every_page_that_searches_or_previews_leaves_an_entry(admin: Client, tenant: Tenant) -> None:
+    memory, other = make_memory(tenant, "Bread is baked at night."), make_memory(tenant, "Rye bread is dark.")
+    pages: list[tuple[str, str, dict[str, Any]]] = [
+        ("context-preview", "preview_context", {"query": "one bread", "max_tokens": 500}),
+        ("context-preview", "search_memories", {"query": "x", "focus_memory": "two bread"}),
+        ("context-compare", "preview_context", {"query": "three bread", "left": "adr-0040", "right": "recall"}),
+        ("context-explain", "preview_context", {"query": "four bread", "memory": str(memory.pk)}),
+        ("context-explain", "search_memories", {"query": "x", "memory": "five bread"}),
+        ("golden-new", "preview_context", {"text": "six bread"}),
+        ("memories", "search_memories", {"q": "seven bread"}),
+        ("memories", "search_memories", {"q": "eight bread", "state": "archived"}),
+        ("search", "search_memories", {"q": "nine bread"}),
+        ("palette", "search_memories", {"q": "ten bread"}),
+        ("context-suggest", "search_memories", {"focus_memory": "eleven bread"}),
+    ]
+    addresses = [(page(name, tenant), verb, query) for name, verb, query in pages]
+    addresses.append((page("memory-merge", tenant, other.pk), "search_memories", {}))
+    for address, verb, query in addresses:
+        before = len(entries_of(tenant, verb=verb))
+        assert admin.get(address, query, headers={"HX-Request": "true"}).status_code == 200
+        assert len(entries_of(tenant, verb=verb)) == before + 1, (address, query)
+
+
+def test_search_is_answered_if_the_database_accepts_no_entry(
+    agent: APIClient, tenant: Tenant, caplog: pytest.LogCaptureFixture
+) -> None:
+    make_memory(tenant, "Bread is baked at night.")
+    agent.get("/api/v1/memories")  # notes when the key was last used
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET TRANSACTION READ ONLY")
+        response = agent.post("/api/v1/memories/search", {"query": "bread"}, format="json")
+    assert (response.status_code, len(response.json()["results"])) == (200, 1)
+    assert "No audit entry of search_memories by key" in caplog.text
+    assert "bread" not in caplog.text
+
+
+def test_hash_of_a_query_needs_the_key_of_the_installation(tenant: Tenant, settings: Any) -> None:
+    with tenant_scope(tenant.pk):
+        for key in ("one" * 20, settings.SECRET_KEY):  # the last one signs the scope in which they are read
+            settings.SECRET_KEY = key
+            found: dict[str, Any] = {"results": 0, "tenant_id": tenant.pk, "by": TESTER, "now": FACTORY_NOW}
+            record_search("search_memories", "bread", "user=alex", **found)
+    first, second = entries_of(tenant, verb="search_memories")
+    assert first.details["query_hash"] != second.details["query_hash"]
+
+
 def test_downloads_leave_an_entry(admin: Client, agent: APIClient, tenant: Tenant) -> None:
     make_memory(tenant, "Bread is baked at night.", partition="user=alex")
     body_of(admin.get(page("context-export", tenant), {"state": "slow", "type": "csv"}))
@@ -85,15 +159,18 @@ def test_audit_log_is_downloaded_with_its_seals(admin: Client, tenant: Tenant, m
     with tenant_scope(tenant.pk):
         for number in range(3):
             at = FACTORY_NOW + timedelta(minutes=number)
-            entry = record_audit("act", "memory", [number], tenant_id=tenant.pk, reason="=1+1", by=TESTER, now=at)
+            given: dict[str, Any] = {"tenant_id": tenant.pk, "reason": "=1+1", "details": {"number": number}}
+            entry = record_audit("act", "memory", [number], **given, by=TESTER, now=at)
     audit_chain.seal_audit_entries(now=timezone.now())
     address = page("audit-export", tenant)
     lines = [json.loads(line) for line in body_of(admin.get(address, {"action": "act", "type": "jsonl"})).splitlines()]
     assert [line["target_ids"] for line in lines] == [["2"], ["1"], ["0"]]
     assert lines[0]["content_hash"] == content_hash(entry)
+    assert lines[0]["details"] == {"number": 2}
     assert lines[0]["seal_number"] == lines[2]["seal_number"] + 2
     rows = list(csv.DictReader(io.StringIO(body_of(admin.get(address, {"action": "act"})))))
     assert [row["reason"] for row in rows] == ["'=1+1"] * 3
+    assert rows[0]["details"] == '{"number": 2}'
     assert admin.get(address, {"after": "yesterday"}).status_code == 302
     assert f"{address}?action=act&amp;type=csv" in text_of(admin.get(page("audit-log", tenant), {"action": "act"}))
 

@@ -85,6 +85,7 @@ def test_a_request_still_running_is_a_conflict_and_a_dead_one_is_taken_over(api:
         IdempotencyRecord.objects.for_tenant(tenant.pk).update(status=None, answer=None)
     response = api.post(MEMORIES, {"content": "One"}, headers=ONCE)
     assert_problem(response, 409, "idempotency_key_in_use")
+    assert response["Retry-After"] == "1"
     with time_machine.travel(timezone.now() + timedelta(seconds=10)):
         assert api.post(MEMORIES, {"content": "One"}, headers=ONCE).json()["status"] == "existing"
 

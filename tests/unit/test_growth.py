@@ -89,6 +89,10 @@ def turns(size: int) -> list[SessionTurn]:
     return [SessionTurn(f"m{number}", "user", sentences(1), 20) for number in range(size)]
 
 
+def calls(size: int) -> list[NewMessage]:
+    return [NewMessage("assistant", tool_calls=[{"id": f"c{number}"}]) for number in range(size)]
+
+
 def cited(size: int) -> list[CitedStatement]:
     return [CitedStatement(f"Ann keeps {number} boxes on shelf {number}.", (f"m{number}",)) for number in range(size)]
 
@@ -131,11 +135,11 @@ def ruled(size: int) -> None:
     line = "Could Ann sell box {0}? Never move box {0} on 3 May 2024. Actually, move box {0} on Friday by 5 and {0} km."
     said = [SessionTurn(f"m{at}", "user", line.format(next(_NOTES)), 20, created_at=NOW) for at in range(size)]
     facts = extract_facts(stated_turns(said))
-    withdrawn = [WithdrawnText(one.content, (one.id,)) for one in said]
+    withdrawn = [WithdrawnText(one.content, (str(one.id),)) for one in said]
     check_retention(facts, ["Boxes were moved on 3 May 2024."] * size)
     without_withdrawn(facts, withdrawn)
     texts = [text for at in range(size) for text in (f"Ann sells box {at}.", "Boxes moved on 3 May 2024.")]
-    check_statements([CitedStatement(text, (said[at // 2].id,)) for at, text in enumerate(texts)], said)
+    check_statements([CitedStatement(text, (str(said[at // 2].id),)) for at, text in enumerate(texts)], said)
 
 
 def checked_metadata(size: int) -> None:
@@ -286,18 +290,14 @@ STAGES: dict[str, tuple[Callable[[int], object], int]] = {
     ),
     "hygiene: a memory as a statement": (lambda size: read_statement(sentences(size)), 50),
     "compaction: sentences of missing facts": (
-        lambda size: sentences_with_facts(extract_facts(turns(size)), {one.id: one for one in turns(size)}),
+        lambda size: sentences_with_facts(extract_facts(turns(size)), {str(one.id): one for one in turns(size)}),
         60,
     ),
     "sessions: messages to append": (
-        lambda size: [
-            problems(rows)
-            for rows in [[NewMessage("assistant", tool_calls=[{"id": f"c{at}"}]) for at in range(size)]]
-            for problems in (
-                lambda rows: new_message_problems(rows, now=NOW),
-                lambda rows: tool_call_problems(dict(enumerate(rows)), called=(), answered=()),
-            )
-        ],
+        lambda size: (
+            new_message_problems(calls(size), now=NOW),
+            tool_call_problems(dict(enumerate(calls(size))), called=(), answered=()),
+        ),
         100,
     ),
     "sessions: newest messages": (lambda size: trim_to_newest_turns(turns(size), 10 * size), 1_000),

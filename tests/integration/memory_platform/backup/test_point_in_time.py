@@ -33,9 +33,9 @@ def base_backup(url: str, target: Path) -> None:
     target.mkdir(mode=0o700)
     if os.geteuid() == 0:
         shutil.chown(target, OS_USER)
-    command = [PROGRAMS / "pg_basebackup", "--checkpoint=fast", "--wal-method=stream", "--dbname", url, "--pgdata"]
+    command = [str(PROGRAMS / "pg_basebackup"), "--checkpoint=fast", "--wal-method=stream", "--dbname", url, "--pgdata"]
     user = OS_USER if os.geteuid() == 0 else None
-    subprocess.run([*command, target], env=ENVIRONMENT, cwd="/", user=user, check=True)
+    subprocess.run([*command, str(target)], env=ENVIRONMENT, cwd="/", user=user, check=True)
 
 
 def test_server_recovers_to_a_time_between_two_writes(folder: Path) -> None:

@@ -43,13 +43,14 @@ class Start:
     data_dir: Path
     port: int
     more: dict[str, str]
+    program: tuple[str, ...] = ("-m", "memory_platform.embedded")
 
     def __post_init__(self) -> None:
         self.data_dir.parent.mkdir(parents=True, exist_ok=True)
         self._outputs = [self.data_dir.parent / f"{self.data_dir.name}.{name}" for name in ("out", "err")]
         with self._outputs[0].open("w") as out, self._outputs[1].open("w") as err:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "memory_platform.embedded"],
+                [sys.executable, *self.program],
                 cwd=PROJECT,
                 env=self.environment(),
                 stdout=out,

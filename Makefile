@@ -101,6 +101,7 @@ screenshots: .venv/dev.stamp packages ## every page of a running `make run` as P
 packages:
 	@bin/chromium > /dev/null
 	@bin/pgbouncer > /dev/null
+	@bin/libfaketime > /dev/null
 
 .venv/run.stamp: requirements.txt
 	@bin/bootstrap requirements.txt

@@ -42,6 +42,7 @@ class TimedTask(Task):  # type: ignore[type-arg]
 
 app = Celery("memory_platform", task_cls=TimedTask)
 app.config_from_object("django.conf:settings", namespace="CELERY")
+app.conf.beat_scheduler = "memory_platform.beat:Scheduler"
 app.autodiscover_tasks()
 heartbeats.connect_heartbeat_signals()
 connect_task_signals()

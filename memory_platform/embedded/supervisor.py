@@ -46,7 +46,13 @@ from memory_platform.embedded.files import (
 )
 from memory_platform.embedded.forks import fork, limit_memory_arenas
 from memory_platform.embedded.parts import Part, describe_end
-from memory_platform.embedded.postgres import OS_USER, PROGRAMS, launch_postgres, wait_for_postgres
+from memory_platform.embedded.postgres import (
+    OS_USER,
+    PROGRAMS,
+    launch_postgres,
+    request_checkpoint,
+    wait_for_postgres,
+)
 from memory_platform.embedded.processes import ChildProcess
 from memory_platform.embedded.provision import EMBEDDED_ROLES, embedded_logins, provision
 from memory_platform.embedded.redis import launch_redis, wait_for_redis
@@ -144,6 +150,8 @@ class Supervisor:
             write_endpoints(self._data_dir, endpoints)
             self._start_apps(application)
             self._wait_until_ready()
+            if endpoints.database_superuser_url:
+                request_checkpoint(endpoints.database_superuser_url)
             self._watch()
         finally:
             _ignore_signals()

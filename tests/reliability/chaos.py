@@ -199,9 +199,9 @@ def wait_until_ready(start: Start) -> float:
     raise SystemExit("The platform did not come back.")
 
 
-def settle_and_count(start: Start, load: Load) -> dict[str, int]:
+def settle_and_count(start: Start, load: Load, seconds: float = SETTLE_SECONDS) -> dict[str, int]:
     """Wait until the work in the background is done, and count what is wrong."""
-    deadline = time.monotonic() + SETTLE_SECONDS
+    deadline = time.monotonic() + seconds
     with start.superuser() as connection:
         while any(counts(connection, OPEN_WORK).values()) and time.monotonic() < deadline:
             time.sleep(1)

@@ -1,10 +1,14 @@
 """Twice the input takes at most 2.3 times as long, at every stage whose input people and agents determine."""
 
+import ast
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from itertools import count as count_from
+from types import FrameType
 from typing import Any
 from uuid import UUID
 
@@ -13,13 +17,14 @@ import pytest
 from compaction.pipeline.fitting import SummaryFitting
 from compaction.pipeline.summarisers.extractive import ExtractiveSummariser
 from compaction.pipeline.summarisers.protocol import SummaryTask
-from compaction.services.erasure.quotes import QuotedTexts
+from compaction.services.erasure.quotes import QuotedTexts, ids_in
 from compaction.services.pipeline.chunking import divide_budget, split_text_by_bytes, split_turns_to_fit
 from compaction.services.pipeline.faithfulness import check_statements
 from compaction.services.pipeline.masking import messages_to_mask
+from compaction.services.pipeline.missing_facts import sentences_with_facts
 from compaction.services.pipeline.recalled_text import candidate_recalled_hashes, strip_rendered_contexts
 from compaction.services.pipeline.retention.check import check_retention, extract_facts, mark_facts
-from compaction.services.pipeline.retention.stated import stated_turns, turn_sentences
+from compaction.services.pipeline.retention.stated import WithdrawnText, stated_turns, turn_sentences, without_withdrawn
 from compaction.services.pipeline.retention.weights import weigh_facts
 from compaction.services.pipeline.statements.extraction import extract_statements
 from compaction.services.pipeline.statements.model import StatementMessage
@@ -28,6 +33,9 @@ from compaction.services.pipeline.stored_once import without_stored
 from compaction.services.pipeline.stored_statements import CitedStatement
 from compaction.services.review.edited_statements import parse_statements, split_appended_text
 from compaction.services.rollups.choice import StoredText, choose_texts
+from compaction.services.sessions.drafts import NewMessage, new_message_problems, tool_call_problems
+from compaction.services.sessions.session_budget import order_by_tool_units
+from compaction.services.sessions.trimming import trim_to_newest_turns
 from compaction.services.sessions.turns import SessionTurn
 from compaction.services.simulation.simulator import simulate_session
 from compaction.services.windowing import first_preserved_index, tool_call_units
@@ -37,6 +45,7 @@ from context.services.assembly.signals.columns import CandidatePool, ScoringQues
 from context.services.assembly.superseded import statements as superseded
 from context.services.budget import BudgetCalculator
 from context.services.diff import diff_anchors, rank_changes, unmoved_keys
+from context.services.feedback.votes import find_overlaps
 from context.services.ordering import order_items
 from context.services.packer import ElasticPacker, GreedyKnapsackPacker, OptimalPacker
 from context.services.profiles.compaction_policy import CompactionPolicy
@@ -47,13 +56,16 @@ from memories.services.hygiene.statements import read_statement, states_the_same
 from memories.services.search.excerpts import candidate_match_words, excerpt
 from memories.services.search.fusion import reciprocal_rank_fusion
 from memories.services.search.lexemes import search_columns, search_terms
+from memories.services.store.content import ContentError, check_metadata
 from memories.services.store.hidden_characters import show_hidden
 from memories.services.store.text_diff import diff_words
+from tests.architecture import ROOT
 from tests.timing import assert_linear
 
 NOW = datetime(2026, 11, 27, tzinfo=UTC)
 BUDGET = BudgetCalculator()
 _NOTES = count_from(1)
+LOOPS = (ast.For, ast.While)
 
 
 @dataclass(frozen=True)
@@ -75,6 +87,10 @@ def sentences(size: int) -> str:
 
 def turns(size: int) -> list[SessionTurn]:
     return [SessionTurn(f"m{number}", "user", sentences(1), 20) for number in range(size)]
+
+
+def calls(size: int) -> list[NewMessage]:
+    return [NewMessage("assistant", tool_calls=[{"id": f"c{number}"}]) for number in range(size)]
 
 
 def cited(size: int) -> list[CitedStatement]:
@@ -112,6 +128,24 @@ def retained(size: int) -> None:
     statements = extract_statements([StatementMessage("m0", "user", said[0].content)])
     check_retention(weigh_facts(facts, statements), [one.text for one in statements])
     mark_facts(said[0].content, facts)
+
+
+def ruled(size: int) -> None:
+    """Check rules, dates, lists of numbers and withdrawn words of one message each."""
+    line = "Could Ann sell box {0}? Never move box {0} on 3 May 2024. Actually, move box {0} on Friday by 5 and {0} km."
+    said = [SessionTurn(f"m{at}", "user", line.format(next(_NOTES)), 20, created_at=NOW) for at in range(size)]
+    facts = extract_facts(stated_turns(said))
+    withdrawn = [WithdrawnText(one.content, (str(one.id),)) for one in said]
+    check_retention(facts, ["Boxes were moved on 3 May 2024."] * size)
+    without_withdrawn(facts, withdrawn)
+    texts = [text for at in range(size) for text in (f"Ann sells box {at}.", "Boxes moved on 3 May 2024.")]
+    check_statements([CitedStatement(text, (str(said[at // 2].id),)) for at, text in enumerate(texts)], said)
+
+
+def checked_metadata(size: int) -> None:
+    """Check metadata, of which the size is known last."""
+    with suppress(ContentError):
+        check_metadata({f"k{number}": [number] for number in range(size)})
 
 
 def count(text: str) -> int:
@@ -179,6 +213,7 @@ STAGES: dict[str, tuple[Callable[[int], object], int]] = {
     ),
     "compaction: summary by rules": (summarised, 60),
     "compaction: facts of one message": (retained, 60),
+    "compaction: rules and withdrawn words": (ruled, 30),
     "review: edited statements": (
         lambda size: parse_statements(
             " ".join(one.text for one in like_cited(size)), cited(5), {"m0": sentences(size // 5)}
@@ -254,7 +289,67 @@ STAGES: dict[str, tuple[Callable[[int], object], int]] = {
         40,
     ),
     "hygiene: a memory as a statement": (lambda size: read_statement(sentences(size)), 50),
+    "compaction: sentences of missing facts": (
+        lambda size: sentences_with_facts(extract_facts(turns(size)), {str(one.id): one for one in turns(size)}),
+        60,
+    ),
+    "sessions: messages to append": (
+        lambda size: (
+            new_message_problems(calls(size), now=NOW),
+            tool_call_problems(dict(enumerate(calls(size))), called=(), answered=()),
+        ),
+        100,
+    ),
+    "sessions: newest messages": (lambda size: trim_to_newest_turns(turns(size), 10 * size), 1_000),
+    "sessions: messages and their results": (lambda size: order_by_tool_units(turns(size)), 2_000),
+    "memories: metadata": (checked_metadata, 2_000),
+    "feedback: words of an answer": (
+        lambda size: find_overlaps({1: sentences(size)}, sentences(size), sample=[], similarities={}),
+        200,
+    ),
+    "erasure: ids in a value": (lambda size: ids_in([str(UUID(int=at)) for at in range(size)]), 2_000),
     "hygiene: two long memories": (lambda size: states_the_same(sentences(size), sentences(size) + " So."), 50),
+}
+
+
+#: Service functions with a loop inside another one that no stage runs, by what limits their input.
+BOUNDED = {
+    "a statement of at most 80 words (`WORDS_MAX`), or one sentence of at most 24 (`SENTENCE_WORDS_MAX`)": {
+        "hygiene/replacement/comparison.py:_corrects",
+        "hygiene/replacement/comparison.py:_has_other_status",
+        "hygiene/replacement/comparison.py:_have_opposite_directions",
+        "hygiene/replacement/facts.py:bound_at",
+        "hygiene/replacement/facts.py:named",
+        "hygiene/replacement/facts.py:placed",
+        "hygiene/replacement/facts.py:statuses",
+        "hygiene/replacement/reading.py:_split_speaker",
+        "hygiene/replacement/slots.py:has_rivals",
+        "hygiene/replacement/topics.py:conflicts",
+        "hygiene/statements/lists.py:_has_items",
+    },
+    "a list of the module": {
+        "hygiene/replacement/vocabulary.py:_language",
+        "hygiene/replacement/vocabulary.py:status_words",
+        "hygiene/statements/vocabulary.py:_german_numbers",
+        "packer/core.py:flip_weight_range",
+        "pipeline/retention/units.py:_listed",
+    },
+    "the fields of one request or form": {
+        "profiles/compaction_policy.py:problems_of_policy",
+        "profiles/sections.py:problems_of_sections",
+        "search/filters.py:parse_filters",
+    },
+    "the candidates of one context, compared in pairs within a time limit": {
+        "assembly/near_duplicates.py:_keep_equivalent",
+        "assembly/near_duplicates.py:_pairs_above",
+        "assembly/superseded/rivals.py:find_rivals",
+    },
+    "the neighbours of a message (`_REACH`)": {"search/text_ranking.py:_adjacent"},
+    "files of an operator": {
+        "evaluation/corpus/conversations.py:read_conversations",
+        "evaluation/corpus/folders.py:_problems_of_questions",
+        "store/locomo.py:parse_conversation",
+    },
 }
 
 
@@ -296,6 +391,49 @@ def test_hostile_texts_are_read_in_linear_time(piece: str, reader: str) -> None:
         return work(text)
 
     assert_linear(read, size)
+
+
+def nested_loops(tree: ast.AST) -> set[str]:
+    """Return the functions with a loop inside another one, which can take more time than their input grows."""
+    comprehensions = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+    def is_nested(node: ast.AST) -> bool:
+        if isinstance(node, comprehensions):
+            return len(node.generators) > 1
+        lines = node.body if isinstance(node, LOOPS) else []
+        return any(isinstance(each, LOOPS) for line in lines for each in ast.walk(line))
+
+    return {
+        function.name
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef) and any(is_nested(node) for node in ast.walk(function))
+        # What is kept forever depends on no input.
+        if not any(isinstance(each, ast.Name) and each.id == "cache" for each in function.decorator_list)
+    }
+
+
+def test_no_function_with_nested_loops_is_without_a_stage() -> None:
+    called: set[tuple[str, str]] = set()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            called.add((frame.f_code.co_filename, frame.f_code.co_name))
+
+    former = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        for work, _ in STAGES.values():
+            work(9)
+    finally:
+        sys.setprofile(former)
+    files = [file for app in ("memories", "context", "compaction") for file in (ROOT / app / "services").rglob("*.py")]
+    without = {
+        f"{file.relative_to(ROOT).as_posix().partition('/services/')[2]}:{name}"
+        for file in files
+        for name in nested_loops(ast.parse(file.read_text()))
+        if (str(file), name) not in called
+    }
+    assert without == set().union(*BOUNDED.values())
 
 
 @pytest.mark.parametrize("stage", STAGES)

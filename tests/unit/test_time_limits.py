@@ -1,6 +1,8 @@
 """Every stage whose input people and agents determine stops between two pieces of it when its time is up."""
 
 from collections.abc import Callable
+from contextlib import suppress
+from time import process_time
 
 import numpy as np
 import pytest
@@ -32,7 +34,10 @@ from memories.services.store.text_diff import diff_words
 from memories.services.time_limits import TimeIsUpError, in_time, while_in_time, work_until
 from memory_platform.console.time_limits import REQUEST_SECONDS
 from tests.unit.test_growth import BUDGET, Block, pool, scored
+from tests.unit.test_growth import STAGES as GROWING_STAGES
 
+#: Three times what the slowest stage without a limit takes.
+SHORT_SECONDS = 1.0
 TEXT = "Ann keeps 5 boxes on shelf 7."
 TURN = SessionTurn("m1", "user", TEXT, 9)
 UNIT = np.array([1.0, 0.0], dtype=np.float32)
@@ -71,6 +76,16 @@ def test_work_ends_when_its_time_is_up(stage: str) -> None:
     with pytest.raises(TimeIsUpError), work_until(lambda: True):
         STAGES[stage]()
     STAGES[stage]()  # without a limit
+
+
+@pytest.mark.parametrize("stage", GROWING_STAGES)
+def test_growing_stage_ends_when_its_time_is_up_or_is_short(stage: str) -> None:
+    """So a stage that is added to the growth test needs a time limit, unless ten times its input takes no time."""
+    work, size = GROWING_STAGES[stage]
+    with work_until(lambda: True), suppress(TimeIsUpError):
+        began = process_time()
+        work(10 * size)
+        assert process_time() - began < SHORT_SECONDS
 
 
 def test_limit_is_checked_before_each_item_and_ends_with_its_block() -> None:

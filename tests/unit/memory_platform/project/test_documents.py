@@ -1,6 +1,7 @@
 """README and CONTRIBUTING name only files that are there."""
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -29,3 +30,18 @@ def test_every_file_it_names_exists(document):
     missing = [path for path in paths if path.split("/")[0] in folders and not (PROJECT / path).exists()]
     assert paths
     assert not missing
+
+
+def test_a_command_repeats_each_table_of_reliability() -> None:
+    """Named since the last heading or table; the table of clocks has rules and no figures."""
+    without, has_command = [], False
+    lines = text_of("docs/reliability.md").splitlines()
+    for before, line in pairwise(lines):
+        if line.startswith("#"):
+            has_command = False
+        has_command |= re.search(r"`(make|pytest|python -m) |`[^`]*test_\w+\.py`", f"{before}\n{line}") is not None
+        if line.startswith("|") and not before.startswith("|"):
+            without += [] if has_command else [line]
+        if before.startswith("|") and not line.startswith("|"):
+            has_command = False
+    assert without == []

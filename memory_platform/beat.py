@@ -1,0 +1,19 @@
+"""The scheduler of beat."""
+
+from typing import Any
+
+from celery.beat import PersistentScheduler
+
+
+class Scheduler(PersistentScheduler):
+    """Celery's own, which after a clock was set back would wait until it has caught up (ADR-0280)."""
+
+    def tick(self, *arguments: Any, **named: Any) -> float:
+        """Send what is due; a run that seems to be in the future counts as one that was now."""
+        now = self.app.now()
+        for entry in self.schedule.values():
+            if entry.last_run_at and entry.last_run_at > now:
+                entry.last_run_at = now
+                self._heap = None  # built again by Celery
+        seconds: float = super().tick(*arguments, **named)
+        return seconds

@@ -15,7 +15,7 @@ from context.profiles.queries import ProfileVersionRows
 from context.services.profiles.compaction_policy import POLICY_FIELDS, CompactionPolicy
 from context.services.profiles.fields import BUDGET_FIELDS, ProfileField
 from context.services.profiles.scoring_profiles import PART_NAMES, SCORING_FIELDS, component_label
-from memories.tenancy.audit import Actor, record_audit
+from memories.tenancy.audit import Actor, ChangedValue, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput, PlatformError
 
 ProfileVersion = BudgetProfile | ScoringProfileVersion
@@ -129,12 +129,16 @@ def audit_profile(
     fields: Iterable[str] = (),
     *,
     targets: list[str],
+    changed: Iterable[tuple[str, ProfileFieldComparison]] = (),
     reason: str = "",
     by: Actor,
     now: datetime,
 ) -> None:
-    """Record who did what to a version or an assignment of a profile; the kind completes the verb."""
-    target_kind, tenant_id = f"{kind}_profile", row.tenant_id
-    record_audit(
-        f"{verb}_{target_kind}", target_kind, targets, tenant_id=tenant_id, fields=fields, reason=reason, by=by, now=now
-    )
+    """Record who did what to a version or an assignment of a profile; the kind completes the verb.
+
+    `changed` are `labelled_changes` from the version that was in use or edited before.
+    """
+    target_kind = f"{kind}_profile"
+    who: dict[str, Any] = {"tenant_id": row.tenant_id, "by": by, "now": now}
+    changes = [ChangedValue(targets[-1], label, number.left, number.right) for label, number in changed]
+    record_audit(f"{verb}_{target_kind}", target_kind, targets, fields=fields, changes=changes, reason=reason, **who)

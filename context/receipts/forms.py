@@ -1,6 +1,6 @@
 """The filter form of the context log."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django import forms
@@ -9,15 +9,8 @@ from context.receipts.agents import AgentGroup
 from memories.services.store.import_export_files import FILE_TYPES
 from memories.tenancy.forms import PartitionField
 from memory_platform.web.forms import PlatformForm
-from memory_platform.web.time_ranges import SPANS
+from memory_platform.web.time_ranges import RECENT_RANGE_CHOICES, SPANS, range_start
 
-#: Ranges up to now that the context log offers: name, label and length.
-RANGES = (
-    ("1h", "Last hour", timedelta(hours=1)),
-    ("24h", "24 hours", timedelta(days=1)),
-    ("7d", "7 days", timedelta(days=7)),
-    ("30d", "30 days", timedelta(days=30)),
-)
 #: The states of `RECEIPT_STATES`, with their labels.
 STATES = [("full", "Nearly full"), ("empty", "Empty"), ("slow", "Slow"), ("failed", "Errors")]
 
@@ -30,7 +23,7 @@ class ReceiptFilterForm(PlatformForm):
     key = forms.CharField(required=False, max_length=20)
     after = forms.DateTimeField(label="From", required=False)
     before = forms.DateTimeField(label="Until", required=False)
-    range = forms.ChoiceField(required=False, choices=[(name, label) for name, label, _ in RANGES])
+    range = forms.ChoiceField(required=False, choices=RECENT_RANGE_CHOICES)
     state = forms.ChoiceField(required=False, choices=STATES)
     exact = forms.BooleanField(required=False)
     live = forms.BooleanField(required=False)
@@ -45,12 +38,11 @@ class ReceiptFilterForm(PlatformForm):
     def filters(self, now: datetime) -> dict[str, Any]:
         """Return the valid filters as `ReceiptQuerySet.listed` takes them; a range ends now and replaces `after`."""
         fields = self.cleaned_data
-        length = next((length for name, _, length in RANGES if name == fields["range"]), None)
         return {
             "partition": fields["partition"],
             "exact": fields["exact"],
             "key_prefix": fields["key"],
-            "after": now - length if length else fields["after"],
+            "after": range_start(fields["range"], now) or fields["after"],
             "before": fields["before"],
             "asking": fields["q"],
             "state": fields["state"],

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ActionForm
+from django.core.exceptions import PermissionDenied
 from django.db import models, transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
@@ -16,7 +17,7 @@ from django.utils.text import Truncator
 
 from memories.embeddings.actions import reembed_memories
 from memories.embeddings.indexer import index_now
-from memories.models import Memory, MemoryVersion, Partition
+from memories.models import Memory, Partition
 from memories.services.store.bulk import BULK_CHANGE_KIND
 from memories.services.store.drafts import CHANGEABLE_MEMORY_FIELDS, memory_change_problems
 from memories.services.store.import_export_files import CSV, JSONL, csv_header
@@ -25,7 +26,7 @@ from memories.store.actions.edit import archive_memory, restore_memory, update_m
 from memories.store.forms import MetadataField
 from memories.store.queries.memories import MemoryQuerySet
 from memories.store.serializers.import_export import FILE_CONTENT_TYPES, memory_lines
-from memories.tenancy.admin import TenantInline, TenantModelAdmin, by_now, tenant_ids_of
+from memories.tenancy.admin import TenantModelAdmin, by_now, tenant_ids_of
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.forms import PlatformForm
 from memory_platform.web.htmx import HtmxRequest
@@ -104,15 +105,6 @@ class ConfidenceFilter(admin.SimpleListFilter):
         return queryset.with_confidence(low, high)
 
 
-class VersionInline(TenantInline):
-    """The superseded versions."""
-
-    model = MemoryVersion
-    verbose_name_plural = "earlier versions"
-    fields = readonly_fields = ("version", "content", "kind", "confidence", "pinned", "valid_from", "valid_to")
-    ordering = ("-version",)
-
-
 #: Tenants whose import pages the list of memories links to.
 IMPORT_TENANTS_MAX = 20
 #: Partitions that the filter of the list offers.
@@ -130,7 +122,6 @@ class MemoryAdmin(TenantModelAdmin):
 
     form = MemoryAdminForm
     allows = ("change",)
-    inlines = (VersionInline,)
     list_display = ("short_content", "tenant", "partition_path", "kind", "pinned", "created_at", "archived_at")
     list_filter = (
         *("tenant", PartitionFilter, "kind", ConfidenceFilter, "pinned", "created_at", "expires_at", "embedding_state"),
@@ -177,6 +168,22 @@ class MemoryAdmin(TenantModelAdmin):
         """An archived memory is restored before it is changed."""
         is_archived = isinstance(obj, Memory) and obj.archived_at is not None
         return super().has_change_permission(request, obj) and not is_archived
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Edit a memory, or archive it by the button below the form."""
+        if request.method != "POST" or "_archive" not in request.POST:
+            return super().change_view(request, object_id, form_url, extra_context)
+        memory = self.get_object(request, object_id)
+        if memory is None:
+            raise Http404
+        if not self.has_change_permission(request, memory):
+            raise PermissionDenied
+        with tenant_scope(memory.tenant_id):
+            archive_memory(memory=memory, **by_now(request))
+        messages.success(request, "The memory is archived. Undo this on the Activity page of its tenant.")
+        return HttpResponseRedirect(request.get_full_path())
 
     def save_model(self, request: HttpRequest, obj: Memory, form: Any, change: bool) -> None:  # noqa: ARG002
         """Save the edit; embed a new text after commit."""

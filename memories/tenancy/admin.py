@@ -29,10 +29,9 @@ from memory_platform.web.roles import Role, role_of
 
 if TYPE_CHECKING:
     ModelAdmin = admin.ModelAdmin[Any]
-    TabularInline = admin.TabularInline[Any, Any]
     BaseModelAdmin = admin.options.BaseModelAdmin[Any]
 else:
-    ModelAdmin, TabularInline, BaseModelAdmin = admin.ModelAdmin, admin.TabularInline, admin.options.BaseModelAdmin
+    ModelAdmin, BaseModelAdmin = admin.ModelAdmin, admin.options.BaseModelAdmin
 
 View = Callable[..., HttpResponseBase]
 
@@ -180,9 +179,3 @@ class TenantModelAdmin(OwnTenantsMixin, ModelAdmin):
     def delete_queryset(self, request: HttpRequest, queryset: Iterable[Any]) -> None:
         for row in queryset:
             self.delete_model(request, row)
-
-
-class TenantInline(OwnTenantsMixin, TabularInline):
-    """Rows of tenants beside the row that they belong to, read-only."""
-
-    extra = max_num = 0

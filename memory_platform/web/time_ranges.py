@@ -31,3 +31,17 @@ SPANS: Sequence[ActivityRange] = (
     ActivityRange("90d", "90 days", "1-day", timedelta(days=1), 90),
 )
 DEFAULT_SPAN = SPANS[1]
+
+#: Ranges up to now that filters of lists offer: name, label and length.
+RECENT_RANGES = (
+    ("1h", "Last hour", timedelta(hours=1)),
+    ("24h", "24 hours", timedelta(days=1)),
+    ("7d", "7 days", timedelta(days=7)),
+    ("30d", "30 days", timedelta(days=30)),
+)
+RECENT_RANGE_CHOICES = [(name, label) for name, label, _ in RECENT_RANGES]
+
+
+def range_start(name: str, now: datetime) -> datetime | None:
+    """Return when a range of `RECENT_RANGES` begins, None for an unknown one."""
+    return next((now - length for known, _, length in RECENT_RANGES if known == name), None)

@@ -13,7 +13,7 @@ from memories.models import Memory
 from memories.services.partitions.paths import PartitionPath
 from memories.services.store.content import MAX_CONTENT_BYTES, ContentError, check_content
 from memories.tenancy.audit import Actor, ChangedValue, audit_rows
-from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
+from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound, StaleVersion
 
 QUESTION_CHARACTERS_MAX = MAX_CONTENT_BYTES
 ANSWER_CHARACTERS_MAX = 2_000
@@ -81,12 +81,11 @@ def update_golden_question(
 ) -> GoldenQuestion:
     """Change text, answer, category, time or budget; `seen` is the `state_hash()` that the caller read.
 
-    Raises `InvalidInput`, `Conflict` `duplicate`, `removed` or, for another state than `seen`, `question_changed`.
+    Raises `InvalidInput`, `Conflict` `duplicate` or `removed`, `StaleVersion` for another state than `seen`.
     """
     current = _locked(question)
     if seen not in (None, current.state_hash()):
-        detail = "Someone else changed the question in the meantime. Open it again before you save."
-        raise Conflict("question_changed", detail)
+        raise StaleVersion("question_changed", "Someone else changed the question in the meantime.")
     values = _checked(text, answer, category, as_of, now) | {"max_tokens": _checked_budget(max_tokens)}
     return set_golden_values(question=current, values=values, by=by, now=now)
 

@@ -11,7 +11,14 @@ from django.db import transaction
 from context.models import DEFAULT_BUDGET_PROFILE_NAME, BudgetProfile, BudgetProfileAssignment
 from context.profiles.actions.assignments import assign_budget_profile
 from context.profiles.budget_profiles import budget_profile_version, current_budget_profile, draft_budget_profile
-from context.profiles.versions import audit_profile, changed_numbers, check_new_name, insert_version, name_is_taken
+from context.profiles.versions import (
+    audit_profile,
+    changed_numbers,
+    check_new_name,
+    insert_version,
+    labelled_changes,
+    name_is_taken,
+)
 from context.services.profiles.fields import BUDGET_FIELDS
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
@@ -149,9 +156,18 @@ def _open_version(
     draft.version, draft.rolled_back_to = base.version + 1, rolled_back_to
     refusal = Conflict("profile_changed", "Someone else saved this budget profile at the same time.")
     insert_version(draft, refusal=refusal, by=by, now=at)
-    _audit(draft, verb, changed, by, now)
+    _audit(draft, verb, changed, by, now, before=base)
     return draft
 
 
-def _audit(row: BudgetProfile, verb: str, fields: Iterable[str], by: Actor, now: datetime) -> None:
-    audit_profile("budget", row, verb, fields, targets=[f"{row.name} {row.version}"], by=by, now=now)
+def _audit(
+    row: BudgetProfile,
+    verb: str,
+    fields: Iterable[str],
+    by: Actor,
+    now: datetime,
+    *,
+    before: BudgetProfile | None = None,
+) -> None:
+    targets, changed = [f"{row.name} {row.version}"], labelled_changes(before, row)
+    audit_profile("budget", row, verb, fields, targets=targets, changed=changed, by=by, now=now)

@@ -15,7 +15,14 @@ from context.profiles.scoring_profiles import (
     listed_scoring_profile,
     scoring_profile_version,
 )
-from context.profiles.versions import audit_profile, changed_numbers, check_new_name, insert_version, name_is_taken
+from context.profiles.versions import (
+    audit_profile,
+    changed_numbers,
+    check_new_name,
+    insert_version,
+    labelled_changes,
+    name_is_taken,
+)
 from context.services.profiles.publishing import ARGUMENT_PARTS, EVALUATION_CODES, NOT_EVALUATED
 from context.services.profiles.scoring_profiles import DEFAULT_SCORING_PROFILE_NAME, SHIPPED_PROFILES
 from memories.tenancy.audit import Actor
@@ -79,7 +86,7 @@ def edit_scoring_profile(
         return base
     refusal = Conflict("profile_changed", "Someone else saved this scoring profile at the same time.")
     insert_version(draft, refusal=refusal, by=by, now=now)
-    _audit(draft, "edit", [number.field for number in changed_numbers(base, draft)], by, now)
+    _audit(draft, "edit", [number.field for number in changed_numbers(base, draft)], by, now, before=base)
     return draft
 
 
@@ -117,7 +124,8 @@ def publish_scoring_profile(
     row.argument = {part: argument[part].strip() for part in ARGUMENT_PARTS} | {"reason": reason.strip()}
     row.published_at, row.published_by = now, by.stored_label
     _activate(row, before, now)
-    _audit(row, "publish", ["state", "evaluation_run", "argument"], by, now, reason=row.argument["reason"])
+    fields = ["state", "evaluation_run", "argument"]
+    _audit(row, "publish", fields, by, now, before=before, reason=row.argument["reason"])
     return row
 
 
@@ -132,8 +140,9 @@ def roll_back_scoring_profile(
         raise Conflict("not_published", f"Version {version} was never published, so there is nothing to return to.")
     if row.is_active:
         return row
-    _activate(row, _active_version(rows, replaces), now)
-    _audit(row, "roll_back", ["state"], by, now)
+    before = _active_version(rows, replaces)
+    _activate(row, before, now)
+    _audit(row, "roll_back", ["state"], by, now, before=before)
     return row
 
 
@@ -244,7 +253,14 @@ def _activate(row: ScoringProfileVersion, before: ScoringProfileVersion | None, 
 
 
 def _audit(
-    row: ScoringProfileVersion, verb: str, fields: Iterable[str], by: Actor, now: datetime, *, reason: str = ""
+    row: ScoringProfileVersion,
+    verb: str,
+    fields: Iterable[str],
+    by: Actor,
+    now: datetime,
+    *,
+    before: ScoringProfileVersion | None = None,
+    reason: str = "",
 ) -> None:
-    targets = [row.name, f"{row.name} {row.version}"]
-    audit_profile("scoring", row, verb, fields, targets=targets, reason=reason, by=by, now=now)
+    targets, changed = [row.name, f"{row.name} {row.version}"], labelled_changes(before, row)
+    audit_profile("scoring", row, verb, fields, targets=targets, changed=changed, reason=reason, by=by, now=now)

@@ -111,6 +111,7 @@ def scoring_profile(request: HtmxRequest, name: str) -> HttpResponseBase:
                 with errors_as_flash(request):
                     return _evaluate(request, row)
             return redirect(version_url(request, row))
+        page["newer_changes"] = labelled_changes(base, page["newest"])
     return render_page(request, "context/profiles/scoring_profile.html", page, form=form)
 
 

@@ -13,6 +13,7 @@ from memories.tenancy.queries.insertions import execute
 from memories.tenancy.queries.methods import rows_among, rows_by, rows_ordered_by
 from memories.tenancy.queries.rows import TenantRows
 
+_LAST_CHARACTER = "\U0010ffff"
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('audit seals of ' || %s, 0))"
 _REDACT = "SELECT redact_audit_entries(%s, %s)"
 _DELETE_WITH_TENANT = "SELECT delete_audit_log(%s)"
@@ -22,6 +23,7 @@ class AuditEntryQuerySet(TenantRows):
     newest_first = rows_ordered_by("-at", "id")
     of_kind = rows_by("target_kind")
     since = rows_by("at__gte")
+    of_actors = rows_among("actor_id")
     of_verbs = rows_among("verb")
     at_any = rows_among("at")
 
@@ -30,6 +32,13 @@ class AuditEntryQuerySet(TenantRows):
 
     def about_any(self, target_kind: str, target_ids: Iterable[object]) -> Self:
         return self._about_any([str(target_id) for target_id in target_ids]).of_kind(target_kind)
+
+    def about_text(self, text: str, target_ids: Iterable[str]) -> Self:
+        """Entries with one of these ids, or whose first target begins with the text."""
+        beginning = self.filter(target_ids__0__gte=text, target_ids__0__lt=f"{text}{_LAST_CHARACTER}")
+        return self.filter(
+            Q(pk__in=self._about_any([text, *target_ids]).values("pk")) | Q(pk__in=beginning.values("pk"))
+        )
 
     def _about_any(self, target_ids: list[str]) -> Self:
         """Entries with one of these ids among their targets.

@@ -19,6 +19,8 @@ from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.unavailable import is_conflict, log_conflict
 
 Done = TypeVar("Done")
+#: The code of the conflict with a version of a profile that the caller has not seen.
+_NEWER_PROFILE = "profile_changed"
 
 
 def by_operator(request: HtmxRequest) -> dict[str, Any]:
@@ -65,7 +67,7 @@ def errors_on_form(form: Form, names: Mapping[str, str] | None = None) -> Iterat
 def add_error_to_form(form: Form, error: PlatformError, names: Mapping[str, str] | None = None) -> None:
     """Show a refusal as `errors_on_form` does."""
     if isinstance(form, PlatformForm):
-        form.is_stale = isinstance(error, StaleVersion)
+        form.is_stale = isinstance(error, StaleVersion) or error.code == _NEWER_PROFILE
     for problem in error.problems:
         name = (names or {}).get(problem.field, problem.field)
         form.add_error(name if name in form.fields else None, problem.detail)

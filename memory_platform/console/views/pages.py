@@ -26,6 +26,7 @@ from memories.services.partitions.counts import MemoryTally
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.members import tenants_of
 from memories.tenancy.queries.rows import Backlog
+from memories.tenancy.queries.tenants import members_of
 from memories.tenancy.scopes import operator_read_scope, tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
 from memories.tenancy.views.page_actions import by_operator
@@ -167,11 +168,12 @@ def act_list(request: HtmxRequest) -> HttpResponseBase:
     page: dict[str, Any] = {"section": "activity", "form": form}
     with tenant_scope(request.tenant.id):
         if form.is_valid():
-            fields = form.cleaned_data
-            entries = list_acts(request.tenant.id, group=fields["group"], by=fields["by"])
+            entries = list_acts(request.tenant.id, **form.filters(timezone.now()))
             table = read_table(request, _ACT_COLUMNS, entries.page)
             rows = read_acts(request.tenant.id, table.rows, is_admin=request.operator.can_administer)
             page |= {"table": table, "rows": rows}
+        if not wants_fragment(request):
+            page["people"] = list(members_of([request.tenant.id]).values_list("username", flat=True))
     return render_page(request, "memory_platform/console/activity.html", page, fragment="fragment", form=form)
 
 

@@ -201,7 +201,16 @@ def test_two_editors_do_not_overwrite_each_other(client: Client, tenant: Tenant)
     client.post(page("scoring-profile", tenant, "own"), typed(pool_size="100"))
     refused = client.post(page("scoring-profile", tenant, "own"), typed(pool_size="200"))
     assert refused.status_code == 422
-    assert "was saved in the meantime" in text_of(refused)
+    text = text_of(refused)
+    assert "was saved in the meantime" in text
+    assert 'name="edited_from" value="2"' in text
+    assert 'name="pool_size" type="number" step="any" min="0" value="200"' in text, "what was typed is lost"
+    assert '<ins class="figures"><span class="visually-hidden">becomes </span>100' in text, (
+        "the other draft is not shown"
+    )
+    again = client.post(page("scoring-profile", tenant, "own"), typed(pool_size="200", edited_from="2"))
+    assert again.status_code == 302
+    assert {100, 200} <= {row.numbers["pool_size"] for row in versions(tenant)}
 
 
 TYPED = {**ARGUMENT, "reason": "", "replaces": "0"}

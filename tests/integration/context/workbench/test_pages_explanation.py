@@ -56,6 +56,21 @@ def test_pin_and_mark_as_expected_lead_back_to_the_explanation(client: Client, t
     assert "In the golden question" in text_of(explain(client, tenant, **inputs))
 
 
+def test_memory_that_does_not_fit_can_be_moved_and_one_elsewhere_is_moved_at_once(
+    client: Client, tenant: Tenant
+) -> None:
+    memories = make_bakery_memories(tenant)
+    inputs = {"query": QUESTION, "partition": "agent=service", "max_tokens": 1}
+    unfit = explain(client, tenant, memory=memories[0].pk, **inputs)
+    assert unfit.context["explanation"].reason in {"over_budget", "farther", "after_skip_limit"}
+    move = f"{page('memories-bulk', tenant)}?action=move&id={memories[0].pk}"
+    assert move.replace("&", "&amp;") in unfit.content.decode()
+    assert "Move 1 memory?" in text_of(client.get(move))
+    elsewhere = text_of(explain(client, tenant, memory=memories[2].pk, **inputs))
+    assert "Move to agent=service" in elsewhere
+    assert "action=move" not in elsewhere
+
+
 def test_pages_say_what_superseded_a_memory_and_when(client: Client, tenant: Tenant) -> None:
     old, new = "Guest wifi password: copper-heron-52.", "New guest wifi password, it is now granite-otter-81."
     days = (CONTEXT_NOW - timedelta(days=300), CONTEXT_NOW - timedelta(days=200))

@@ -1,6 +1,7 @@
 """The Activity page: every act with what it changed, and its undo when the message is long gone."""
 
 import re
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -14,11 +15,13 @@ from compaction.review.actions import approve_compaction
 from context.models import BudgetProfileAssignment
 from context.profiles.actions.assignments import BUDGET_ASSIGNMENTS
 from context.profiles.actions.budget_profiles import create_budget_profile, save_budget_profile
+from context.profiles.actions.scoring_profiles import create_scoring_profile, edit_scoring_profile
 from context.profiles.budget_profiles import current_budget_profile
 from memories.hygiene.actions import merge_memories
 from memories.models import AuditEntry, Tenant
 from memories.store.actions.bulk import apply_bulk_action
-from memories.store.actions.edit import archive_memory, restore_memory
+from memories.store.actions.edit import archive_memory, restore_memory, update_memory
+from memories.tenancy.audit import Actor
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.console.acts import list_acts
 from tests.integration.page_helpers import HTMX, TESTER, as_stored, client_of, make_bakery_memories, page, text_of
@@ -146,6 +149,51 @@ def test_acts_are_narrowed_and_undone_by_those_who_may(client: Client, tenant: T
     assert as_stored(one).archived_at is not None
 
 
+def test_acts_are_found_by_kind_person_time_and_words_of_what_they_changed(client: Client, tenant: Tenant) -> None:
+    one, other, *_ = make_bakery_memories(tenant)
+    wanda = new_operator("wanda", "operator", tenant)
+    long_ago = timezone.now() - timedelta(days=60)
+    with tenant_scope(tenant.pk):
+        create_budget_profile(tenant_id=tenant.pk, name="short", by=TESTER, now=long_ago)
+        changes: dict[str, Any] = {"confidence": 0.25, "content": "Bread is baked at noon."}
+        update_memory(memory=one, changes=changes, by=Actor.operator(wanda.pk, "wanda"), now=timezone.now())
+        archive_memory(memory=other, **by_now())
+    text = text_of(client.get(page("activity", tenant)))
+    assert '<option value="wanda">' in text
+    assert '<optgroup label="Memories">' in text
+
+    def labels(**query: str) -> list[str]:
+        return [row.label for row in rows_of(client, tenant, **query)]
+
+    (edited,) = rows_of(client, tenant, person="wanda")
+    assert edited.label == "Changed a memory"
+    assert f"confidence: {one.confidence} → 0.25" in edited.changes
+    assert f"content: {one.content[:59]}" in "".join(edited.changes)
+    assert labels(person="sven") == []
+    assert labels(kind="archive_memory") == ["Archived a memory"]
+    assert labels(q="Bread is baked at noon") == ["Changed a memory", "Stored memories"]
+    assert labels(q="short") == ["Created a budget profile"]
+    assert labels(q=str(other.pk))[0] == "Archived a memory"
+    assert "Created a budget profile" not in labels(range="30d")
+    assert labels(before=f"{long_ago:%Y-%m-%dT23:59}") == ["Created a budget profile"]
+    assert labels(q="zeppelin") == []
+    assert client.get(page("activity", tenant), {"kind": "nothing"}, headers=HTMX).status_code == 422
+
+
+def test_profiles_show_former_and_new_numbers(client: Client, tenant: Tenant) -> None:
+    own: dict[str, Any] = {"tenant_id": tenant.pk, "name": "short"}
+    with tenant_scope(tenant.pk):
+        tokens = create_budget_profile(**own, **by_now()).default_tokens
+        save_budget_profile(changes={"default_tokens": 321}, edited_from=1, **own, **by_now())
+        create_scoring_profile(tenant_id=tenant.pk, name="mine", **by_now())
+        edited = {"changes": {"mmr_diversity": 0.3}, "edited_from": 1, "name": "mine"}
+        edit_scoring_profile(tenant_id=tenant.pk, **edited, **by_now())
+    scoring, _, budget, _ = rows_of(client, tenant, group="profiles")
+    assert f"{tokens} → 321" in budget.changes[0]
+    assert "→ 0.3" in scoring.changes[0]
+    assert scoring.undo == budget.undo == "possible"
+
+
 def test_acts_and_targets_are_found_by_indexes_in_a_log_of_agent_traffic(tenant: Tenant) -> None:
     def indexes_of(rows: Any) -> set[str]:
         return set(re.findall(r"using (audit_\w+)", rows.explain()))
@@ -155,7 +203,7 @@ def test_acts_and_targets_are_found_by_indexes_in_a_log_of_agent_traffic(tenant:
         entries = AuditEntry.objects.for_tenant(tenant.pk)
         AuditEntry.objects.bulk_create([AuditEntry(tenant=tenant, target_ids=[n], **row) for n in range(2_000)])
         cursor.execute("ANALYZE memories_auditentry")
-        assert indexes_of(list_acts(tenant.pk, group="", by="").page("-at", count=51)) == {"audit_acts_newest"}
+        assert indexes_of(list_acts(tenant.pk).page("-at", count=51)) == {"audit_acts_newest"}
         for by in ("operator", "system", "key"):
-            assert indexes_of(list_acts(tenant.pk, group="", by=by).page("-at", count=51)) == {"audit_acts_of_kind"}
+            assert indexes_of(list_acts(tenant.pk, by=by).page("-at", count=51)) == {"audit_acts_of_kind"}
         assert {"audit_about_one", "audit_about_several"} <= indexes_of(entries.about("7").newest_first())

@@ -29,3 +29,21 @@ def test_every_file_it_names_exists(document):
     missing = [path for path in paths if path.split("/")[0] in folders and not (PROJECT / path).exists()]
     assert paths
     assert not missing
+
+
+def test_every_row_of_a_table_has_as_many_cells_as_its_head():
+    """Wrapping the lines of a document once joined the rows of tables."""
+    documents = [*PROJECT.glob("*.md"), *PROJECT.glob("docs/**/*.md"), *PROJECT.glob("adr/*.md")]
+    torn = [each for document in documents for each in torn_rows(document.read_text(encoding="utf-8"))]
+    assert len(documents) > 150
+    assert not torn
+
+
+def torn_rows(text: str) -> list[str]:
+    torn, cells = [], 0
+    for line in re.sub(r"```.*?```", "", text, flags=re.DOTALL).splitlines():
+        here = len(re.findall(r"(?<!\\)\|", re.sub(r"`[^`]*`", "", line))) if line.startswith("|") else 0
+        if here and cells and here != cells:
+            torn.append(line)
+        cells = here
+    return torn

@@ -74,7 +74,7 @@ class RetentionPolicyListEndpoint(ErasureEndpointBase):
 
     @operation("retention_policies_list", {200: schemas.RetentionPoliciesOutput})
     def get(self, request: Request) -> Response:
-        """All retention policies by partition. A policy of a partition also applies below it; the earliest one erases."""
+        """All policies by partition. A policy of a partition also applies below it; the earliest one erases."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
             policies = list(RetentionPolicy.objects.for_tenant(self.tenant_id).by_partition())

@@ -89,7 +89,7 @@ class RetentionPolicyListEndpoint(ErasureEndpointBase):
     )
     @idempotent
     def post(self, request: Request) -> Response:
-        """Set the days of a partition; the policy with the same partition and `age_from` is replaced."""
+        """Set how long a partition keeps its rows; replaces the policy with the same partition and `age_from`."""
         values = self.body(schemas.RetentionPolicyInput)
         path = values["partition"].path if values["partition"] else ""
         with tenant_scope(self.tenant_id):

@@ -74,7 +74,7 @@ class RetentionPolicyListEndpoint(ErasureEndpointBase):
 
     @operation("retention_policies_list", {200: schemas.RetentionPoliciesOutput})
     def get(self, request: Request) -> Response:
-        """All retention policies by partition. A policy also applies below its partition; the earliest one erases."""
+        """All policies by partition. A policy of a partition also applies below it; the earliest one erases."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
             policies = list(RetentionPolicy.objects.for_tenant(self.tenant_id).by_partition())
@@ -89,7 +89,7 @@ class RetentionPolicyListEndpoint(ErasureEndpointBase):
     )
     @idempotent
     def post(self, request: Request) -> Response:
-        """Set the days of a partition; the policy with the same partition and `age_from` is replaced."""
+        """Set how long a partition keeps its rows; replaces the policy with the same partition and `age_from`."""
         values = self.body(schemas.RetentionPolicyInput)
         path = values["partition"].path if values["partition"] else ""
         with tenant_scope(self.tenant_id):

@@ -22,6 +22,7 @@ from memories.tenancy.scopes import tenant_scope
 
 #: Problems of a corpus in one message.
 PROBLEMS_REPORTED_MAX = 20
+UPDATED_FACTS_NAME = "updated facts"
 UPDATED_FACTS_CORPUS = Path(__file__).resolve().parents[1] / "services" / "evaluation" / "updated_facts"
 GOLDEN_NAME = "golden questions"
 #: Memories that a comparison of embedding models copies: half a minute with a slow model on this machine.
@@ -71,7 +72,8 @@ def load_evaluation_corpus(run: EvaluationRun, *, now: datetime) -> EvaluationCo
             copy = copy_golden_questions(run.tenant_id, now=run.created_at, most=COPIED_MEMORIES_MAX)
         return evaluation_corpus_from_corpus(copy)
     if run.corpus_kind == EvaluationRun.Corpus.UPDATED_FACTS:
-        return evaluation_corpus_from_corpus(read_corpus_path(UPDATED_FACTS_CORPUS))
+        corpus = read_corpus_path(UPDATED_FACTS_CORPUS)
+        return EvaluationCorpus(UPDATED_FACTS_NAME, corpus.sha256, corpus)
     if run.corpus_kind == EvaluationRun.Corpus.UPLOAD:
         return evaluation_corpus_from_corpus(read_corpus_upload(run.corpus_name, run.corpus_text))
     raise InvalidInput("needs_its_file", "Only the command that reads its file can resume it.", "corpus")

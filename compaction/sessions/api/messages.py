@@ -75,7 +75,7 @@ class MessageListEndpoint(SessionEndpointBase):
 
     @operation("messages_list", {200: page_of(schemas.MessageOutput)}, 404, parameters=[schemas.MessageListInput])
     def get(self, request: Request, session_id: UUID) -> Response:
-        """The originals in their order with their state; `q` searches their text. A closed session is readable too."""
+        """Messages in order, with original content and state; `q` searches their text. Closed sessions are readable."""
         values = self.query(schemas.MessageListInput)
         with tenant_scope(self.tenant_id):
             session = self.session(session_id, is_open=False)

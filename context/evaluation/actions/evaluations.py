@@ -10,7 +10,7 @@ from django.db.models import RestrictedError
 
 from context.evaluation.corpora import (
     GOLDEN_NAME,
-    UPDATED_FACTS_CORPUS,
+    UPDATED_FACTS_NAME,
     evaluation_corpus_from_golden_questions,
     read_corpus_upload,
 )
@@ -166,7 +166,7 @@ def _checked_corpus(tenant_id: UUID, kind: str, name: str, text: str, now: datet
         evaluation_corpus_from_golden_questions(tenant_id, now=now)
         return GOLDEN_NAME
     if kind == EvaluationRun.Corpus.UPDATED_FACTS:
-        return UPDATED_FACTS_CORPUS.name
+        return UPDATED_FACTS_NAME
     name = name.strip()
     if not name or len(name) > _NAME_CHARACTERS_MAX or not name.isprintable():
         detail = f"A corpus name must have 1 to {_NAME_CHARACTERS_MAX} characters on one line."

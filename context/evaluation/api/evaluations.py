@@ -138,7 +138,7 @@ class EvaluationComparisonEndpoint(EvaluationEndpointBase):
         parameters=[schemas.EvaluationComparisonInput],
     )
     def get(self, request: Request, run_id: UUID) -> Response:
-        """The evaluation minus the other one, question by question, at each budget of both."""
+        """The differences from another evaluation, question by question, at each budget of both."""
         other_id = self.query(schemas.EvaluationComparisonInput)["other"]
         with tenant_scope(self.tenant_id):
             run, other = self.run(run_id), self.run(other_id, "other")

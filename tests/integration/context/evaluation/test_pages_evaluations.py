@@ -113,7 +113,7 @@ def test_uploaded_corpus_is_measured_and_its_memories_are_gone(client: Client, t
         ({"packer": "nonsense"}, "Select a valid choice"),
         ({"corpus": "file"}, "Select a valid choice"),
         ({"corpus": "upload", "corpus_name": "x"}, "Select a file"),
-        ({"corpus": "upload", **files(lines(memory_rows()), lines(QUESTIONS))}, "A corpus has a name"),
+        ({"corpus": "upload", **files(lines(memory_rows()), lines(QUESTIONS))}, "A corpus name must have"),
         ({"corpus": "upload", "corpus_name": "x", **files(lines(memory_rows()), "")}, "The submitted file is empty"),
         ({"corpus": "upload", "corpus_name": "x", **files(lines(memory_rows()), "\n")}, "no questions"),
         (

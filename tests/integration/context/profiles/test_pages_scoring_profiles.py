@@ -19,7 +19,15 @@ from memories.tenancy.scopes import tenant_scope
 from tests.integration.context_helpers import CONTEXT_NOW
 from tests.integration.evaluation_helpers import golden, requested
 from tests.integration.page_helpers import HTMX, client_of, make_bakery_memories, page, text_of, undo_of
-from tests.integration.scoring_helpers import ARGUMENT, BY_WORDS, REASON, new_version, prove, published
+from tests.integration.scoring_helpers import (
+    ARGUMENT,
+    BY_WORDS,
+    REASON,
+    finished_evaluation,
+    new_version,
+    prove,
+    published,
+)
 from tests.users import new_operator
 
 NUMBERS = {**ADR_0040.to_numbers(), "weights": BY_WORDS}
@@ -220,7 +228,7 @@ def test_gate_names_what_is_missing_and_publishing_needs_both(admin: Client, ten
     new_version(tenant, "own")
     url = page("scoring-publish", tenant, "own", 1)
     shown = text_of(admin.get(page("scoring-profile", tenant, "own")))
-    assert "No finished evaluation of exactly these numbers" in shown
+    assert "No finished evaluation of exactly these settings" in shown
     assert "entered when you publish" in shown
     refused = admin.post(url, TYPED)
     assert refused.status_code == 422
@@ -443,6 +451,21 @@ def test_draft_is_evaluated_from_its_page(client: Client, tenant: Tenant) -> Non
         baseline, run = EvaluationRun.objects.for_tenant(tenant.pk).order_by("profile_name")
     assert (baseline.profile_name, baseline.corpus_kind) == ("adr-0040", "updated_facts")
     assert (run.profile_name, run.profile_version, run.profile_numbers) == ("own", 1, NUMBERS)
+
+
+def test_page_that_watches_an_evaluation_offers_to_publish_when_it_is_done(admin: Client, tenant: Tenant) -> None:
+    new_version(tenant, "own")
+    done = finished_evaluation(tenant, NUMBERS, shares=[0.5] * 40, profile_name="own", profile_version=1)
+    watched = text_of(admin.get(page("evaluation", tenant, done.pk), headers=HTMX))
+    assert page("scoring-publish", tenant, "own", 1) in watched
+
+
+def test_publish_page_asks_again_while_an_evaluation_runs(admin: Client, tenant: Tenant) -> None:
+    new_version(tenant, "own")
+    url = page("scoring-publish", tenant, "own", 1)
+    assert "every 2s" not in text_of(admin.get(url))
+    requested(tenant, corpus_kind="updated_facts", profile="own@1")
+    assert "every 2s" in text_of(admin.get(url))
 
 
 @pytest.mark.parametrize(("questions", "corpus"), [(29, "updated_facts"), (30, "golden")])

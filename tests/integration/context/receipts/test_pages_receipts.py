@@ -144,6 +144,9 @@ def test_context_is_shown_as_it_was_after_an_edit_and_beside_today(client: Clien
         assert "· verified<" in text_of(then)
         assert memories[1].content in then.context["preview"].context.text
         assert ("<html" in text_of(then)) == (not headers)
+    assert f"{page('context-explain', tenant)}?query=What" in text_of(then), (
+        "an excluded memory leads to its explanation"
+    )
     address = page("receipt", tenant, receipt_id) + "?with=today"
     first = client.get(address)
     assert "Removed" not in text_of(first)

@@ -60,7 +60,7 @@ def test_person_sets_it_up_with_password_and_code(operator: User, tenant: Tenant
     refused = client.post(URL, {"setup": setup, "password": PASSWORD, "code": "000000"})
     assert refused.status_code == 422
     assert refused.context["secret"] == secret
-    assert "wrong, used or too old" in text_of(refused)
+    assert "wrong, already used or expired" in text_of(refused)
     typed = {"setup": setup, "code": code_of(secret)}
     assert client.post(URL, {**typed, "password": "wrong"}).status_code == 422
     assert not SecondFactor.objects.exists()

@@ -45,3 +45,21 @@ def test_a_command_repeats_each_table_of_reliability() -> None:
         if before.startswith("|") and not line.startswith("|"):
             has_command = False
     assert without == []
+
+
+def test_every_row_of_a_table_has_as_many_cells_as_its_head():
+    """Wrapping the lines of a document once joined the rows of tables."""
+    documents = [*PROJECT.glob("*.md"), *PROJECT.glob("docs/**/*.md"), *PROJECT.glob("adr/*.md")]
+    torn = [each for document in documents for each in torn_rows(document.read_text(encoding="utf-8"))]
+    assert len(documents) > 150
+    assert not torn
+
+
+def torn_rows(text: str) -> list[str]:
+    torn, cells = [], 0
+    for line in re.sub(r"```.*?```", "", text, flags=re.DOTALL).splitlines():
+        here = len(re.findall(r"(?<!\\)\|", re.sub(r"`[^`]*`", "", line))) if line.startswith("|") else 0
+        if here and cells and here != cells:
+            torn.append(line)
+        cells = here
+    return torn

@@ -25,7 +25,7 @@ run: .venv/run.stamp ## run everything on this machine until Ctrl-C; uses PORT, 
 # The tests start a hundred Python processes, which share compiled bytecode regardless of the shell's settings.
 test: export PYTHONDONTWRITEBYTECODE :=
 test: ## lint, types, all tests, branch coverage of the fast ones; PYTEST='tests/unit -k packer': only some tests
-	@$(MAKE) --no-print-directory --jobs 2 .venv/dev.stamp packages
+	@$(MAKE) --silent --jobs 2 .venv/dev.stamp packages
 ifdef PYTEST
 	$(RUN_TESTS) $(PYTEST)
 else

@@ -101,8 +101,15 @@ def main() -> int:
     return int(any(faults.values()))
 
 
-def run(start: Start, kills: int, seed: int, *, has_compaction: bool = True) -> dict[str, int]:
-    """Kill parts under load, print what happened, and return the number of faults by kind."""
+def run(
+    start: Start,
+    kills: int,
+    seed: int,
+    *,
+    has_compaction: bool = True,
+    pauses: tuple[float, float] = (0.5, 2),
+) -> dict[str, int]:
+    """Kill parts under load after pauses between two lengths, print what happened, and return the faults by kind."""
     randomness, began = random.Random(seed), time.monotonic()
     load = Load(start.port, new_key(start))
     load.start(CLIENTS, has_compaction=has_compaction)
@@ -110,7 +117,7 @@ def run(start: Start, kills: int, seed: int, *, has_compaction: bool = True) -> 
     returned: list[float] = []
     try:
         while killed.total() < kills:
-            time.sleep(randomness.uniform(0.5, 2))
+            time.sleep(randomness.uniform(*pauses))
             part = randomness.choice(PARTS)
             killed[part] += kill(start, part, randomness)
             returned.append(wait_until_ready(start))

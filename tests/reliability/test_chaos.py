@@ -20,7 +20,7 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
 
 
 def test_acknowledged_writes_survive_kills_exactly_once(start: Start) -> None:
-    faults = chaos.run(start, kills=4, seed=1, has_compaction=False)
+    faults = chaos.run(start, kills=4, seed=1, has_compaction=False, pauses=(0.2, 0.6))
     assert not any(faults.values()), faults
 
 

@@ -46,6 +46,8 @@ FIRST = "wordllama-l2-supercat-256"
 TEXTS = [f"Shelf {number} of the store room holds {number * 7} boxes." for number in range(600)]
 WAIT_SECONDS = 200
 BATCH = 100
+#: Of each writer; each text is searched for in the end.
+WRITE_PAUSE_SECONDS = 0.5
 
 
 @pytest.fixture
@@ -166,7 +168,7 @@ class Writer(threading.Thread):
 
     def run(self) -> None:
         try:
-            while not self.ended.wait(0.15):
+            while not self.ended.wait(WRITE_PAUSE_SECONDS):
                 self._write(len(self.texts))
         except Exception as error:  # noqa: BLE001 - told by the test
             self.error = error

@@ -40,7 +40,8 @@ class Standby:
         address = servers.superuser_parameters()
         write_private(self.data_dir / "secrets" / "postgres_superuser", address["password"])
         copy = [str(PROGRAMS / "pg_basebackup"), "--pgdata", str(self.data_dir / "postgres"), "--checkpoint=fast"]
-        copy += ["--write-recovery-conf", "--host", address["host"], "--username", address["user"], "--no-password"]
+        copy += ["--write-recovery-conf", "--no-sync", "--no-password"]
+        copy += ["--host", address["host"], "--username", address["user"]]
         subprocess.run(copy, env={**ENVIRONMENT, "PGPASSWORD": address["password"]}, check=True, capture_output=True)
         if os.geteuid() == 0:
             subprocess.run(["chown", "-R", OS_USER, str(self.data_dir / "postgres")], check=True)

@@ -23,7 +23,6 @@ from memories.services.search.fusion import (
     MIN_CANDIDATES,
     fuse,
     gate_by_tokens,
-    gate_costs,
 )
 from memories.services.search.planner import RetrievalTrace, SearchMethod, rows_to_retrieve
 from memories.services.tokens import ENCODINGS
@@ -81,10 +80,15 @@ class CandidateGate:
         """Return the first of `ids` that the limit or the budget admits; unknown tokens count as `unknown`."""
         if self.limit is not None:
             return list(ids[: self.limit])
-        budget = self.tokens
-        counts = (unknown if (count := tokens_by_id[key]) == UNKNOWN_TOKENS else count for key in ids)
-        costs = gate_costs(counts, budget=budget, marker_tokens=self.marker_tokens, most=self.tokens_each_max)
-        return gate_by_tokens(ids, costs, budget=budget, overfetch_ratio=self.overfetch_ratio, minimum=self.minimum)
+        return gate_by_tokens(
+            ids,
+            (unknown if (count := tokens_by_id[key]) == UNKNOWN_TOKENS else count for key in ids),
+            budget=self.tokens,
+            overfetch_ratio=self.overfetch_ratio,
+            minimum=self.minimum,
+            marker_tokens=self.marker_tokens,
+            most=self.tokens_each_max,
+        )
 
     @property
     def needs_tokens(self) -> bool:
@@ -167,8 +171,9 @@ def _retrieve(request: RetrievalRequest) -> Retrieval:
         second = stack.enter_context(second_tenant_scope(scope.tenant_id))
         stack.enter_context(tenant_scope(scope.tenant_id, is_pipelined=True))
         ranked = _rank(request, query, wanted, trace, second)
-        fused = fuse(list(ranked.by_vector), list(ranked.by_text))
-        ranks = CandidateRanks(retrievers.ranks_of(ranked.by_vector), retrievers.ranks_of(ranked.by_text), fused)
+        vector_ranks, text_ranks = retrievers.ranks_of(ranked.by_vector), retrievers.ranks_of(ranked.by_text)
+        fused = fuse(vector_ranks, text_ranks)
+        ranks = CandidateRanks(vector_ranks, text_ranks, fused)
         query = replace(query, lexemes=ranked.lexemes)
         compared = query if request.with_lexemes else replace(query, lexemes=())
         with_vectors = request.with_vectors and bool(query.model)

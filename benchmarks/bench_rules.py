@@ -17,7 +17,7 @@ from context.services.ordering import order_items
 from context.services.packer import GreedyKnapsackPacker
 from context.services.rendering import RENDER_STYLES, render_context
 from context.services.scorer import MemoryScorer
-from memories.services.search.fusion import gate_by_tokens, reciprocal_rank_fusion
+from memories.services.search.fusion import fuse, gate_by_tokens
 from memories.services.tokens import count_tokens, token_counts
 
 _WORDS = (
@@ -66,8 +66,9 @@ def rule_cases() -> Iterator[TimedCase]:
         yield TimedCase(f"pack {count} greedily, 1,000 tokens", [partial(packer.pack, scored, 1_000)], 500, 5.0)
         yield TimedCase(f"pack {count} greedily, 80,000 tokens", [partial(packer.pack, scored, 80_000)], 500, 5.0)
     ids = [row["id"] for row in many[:1_000]]
+    rankings = [{key: rank for rank, key in enumerate(order, start=1)} for order in (ids, ids[::-1])]
     tokens = [row["token_counts"]["o200k_base"] for row in many[:1_000]]
-    yield TimedCase("fuse two rankings of 1,000", [lambda: reciprocal_rank_fusion(ids, ids[::-1])], 200)
+    yield TimedCase("fuse two rankings of 1,000", [partial(fuse, *rankings)], 200)
     gate = partial(gate_by_tokens, ids, tokens, budget=4_000, overfetch_ratio=1.25)
     yield TimedCase("gate 1,000 by tokens", [gate], 200)
     yield TimedCase("order 70 as head_tail", [lambda: order_items(ids[:70], "head_tail")], 500)

@@ -20,7 +20,7 @@ from context.services.scorer import ScoredMemory
 from memories.embeddings.embedders import active_model_name, embedder_of_model
 from memories.embeddings.providers import EmbeddingError
 from memories.search.retrieval import CandidateGate, Retrieval, RetrievalRequest, retrieve
-from memories.services.search.fusion import MAX_CANDIDATES, MIN_CANDIDATES, gate_by_tokens, gate_costs
+from memories.services.search.fusion import MAX_CANDIDATES, MIN_CANDIDATES, gate_by_tokens
 from memories.store.readings import (
     Candidate,
     SearchScope,
@@ -225,12 +225,19 @@ def gate_ranked_candidates(
     most: int | None = None,
 ) -> list[ScoredMemory]:
     """Return the pinned memories of a pool, then the best others by score that the gate admits."""
-    room, encoding = budget.gate_budget, budget.encoding
+    encoding = budget.encoding
     pinned = [item for item in ranked if item.memory["pinned"]]
     others = [item for item in ranked if not item.memory["pinned"]]
-    counts = (item.memory["token_counts"][encoding] for item in others)
-    costs = gate_costs(counts, budget=room, marker_tokens=budget.marker_tokens, most=most)
-    return [*pinned, *gate_by_tokens(others, costs, budget=room, overfetch_ratio=overfetch_ratio, minimum=minimum)]
+    admitted = gate_by_tokens(
+        others,
+        (item.memory["token_counts"][encoding] for item in others),
+        budget=budget.gate_budget,
+        overfetch_ratio=overfetch_ratio,
+        minimum=minimum,
+        marker_tokens=budget.marker_tokens,
+        most=most,
+    )
+    return [*pinned, *admitted]
 
 
 def _find_near_duplicates(

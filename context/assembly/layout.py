@@ -171,7 +171,11 @@ def trim_blocks_to_budget(
             rendered.text, [(block.text, block.tokens) for block in ordered], request.model
         )
         if tokens <= request.max_tokens or not kept:
-            placed = [block.changed(position=position) for position, block in enumerate(ordered)]
+            # a context of one section from the best down has its blocks in the places that packing gave them
+            placed = [
+                block if block.position == position else block.changed(position=position)
+                for position, block in enumerate(ordered)
+            ]
             included = {id(block) for block in kept}
             dropped = [block for block in blocks if id(block) not in included]
             return TrimmedContext(rendered.text, tokens, rendered.nonce_counter, placed, dropped)

@@ -6,7 +6,7 @@ context of the rest and a warning, never an exception; only an invalid request i
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import takewhile
 from time import perf_counter
@@ -119,7 +119,7 @@ def assemble_context(
     context = assemble_resolved_context(resolved, tenant_id=tenant_id, now=now, timer=timer)
     if not request.preview:
         if api_key_id is None:
-            context = replace(context, request={**context.request, "actor": {"kind": actor.kind, "label": actor.label}})
+            context = context.changed(request={**context.request, "actor": {"kind": actor.kind, "label": actor.label}})
         with timer.step("receipt"):
             context = _record(context, resolved, tenant_id, api_key_id, now)
         context = context.changed(timings=timer.timings())
@@ -196,7 +196,7 @@ def _omitted(sections: Sequence[Section], trimmed: TrimmedContext, request: Reso
     free = request.max_tokens - trimmed.tokens
     dropped = {block.anchor for block in trimmed.dropped}
     omitted = [
-        replace(omission, reason=OVER_BUDGET, twin=None) if omission.twin in dropped else omission
+        omission.changed(reason=OVER_BUDGET, twin=None) if omission.twin in dropped else omission
         for section in sections
         for omission in section.omitted
     ]
@@ -210,9 +210,9 @@ def _omitted(sections: Sequence[Section], trimmed: TrimmedContext, request: Reso
     return [
         row
         if row.reason != OVER_BUDGET
-        else replace(row, tokens_missing=max(_needed(row, request) + fence_left - free, 1))
+        else row.changed(tokens_missing=max(_needed(row, request) + fence_left - free, 1))
         if row.anchor in dropped or _needed(row, request) > unpacked
-        else replace(row, limit=limits.get(row.anchor))
+        else row.changed(limit=limits.get(row.anchor))
         for row in last.values()
     ]
 
@@ -247,7 +247,7 @@ def _candidates(sections: Sequence[Section], dropped: Sequence[Block]) -> list[C
     excluded = {block.anchor for block in dropped}
     excluded |= {omission.anchor for section in sections for omission in section.omitted if omission.twin in excluded}
     return [
-        replace(candidate, outcome=OVER_BUDGET) if candidate.anchor in excluded else candidate
+        candidate.changed(outcome=OVER_BUDGET) if candidate.anchor in excluded else candidate
         for section in sections
         for candidate in section.candidates
     ]

@@ -143,7 +143,8 @@ def pack_memories(
         one = _candidate_outcome(item, outcomes[memory["id"]], budget)
         considered.append(one)
         if one.outcome == KEPT:
-            blocks.append(_block(kind, one, memory, snippets.get(memory["id"]) if snippets else None, budget))
+            snippet = snippets.get(memory["id"]) if snippets else None
+            blocks.append(_block(kind, one, memory, snippet, budget, position=len(blocks)))
         else:
             omitted.append(Exclusion(one.anchor, one.outcome, one.tokens, one.score, twin=twins.get(one.anchor.id)))
     return Section(
@@ -272,7 +273,13 @@ def _twins(
 
 
 def _block(
-    kind: str, one: CandidateOutcome, memory: Mapping[str, Any], snippet: str | None, budget: SectionBudget
+    kind: str,
+    one: CandidateOutcome,
+    memory: Mapping[str, Any],
+    snippet: str | None,
+    budget: SectionBudget,
+    *,
+    position: int,
 ) -> Block:
     text, tokens, cut = memory["content"], one.tokens, None
     if snippet is not None:
@@ -283,7 +290,7 @@ def _block(
         anchor=one.anchor,
         text=text,
         tokens=tokens,
-        position=0,
+        position=position,
         score=one.score,
         score_breakdown=one.score_breakdown,
         cut=cut,

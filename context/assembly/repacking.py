@@ -18,7 +18,7 @@ from context.assembly.requests import ResolvedContextRequest
 from context.profiles.token_counters import budget_calculator
 from context.receipts.results import Section
 from context.services.assembly.section_budgets import SectionBudget
-from memories.services.search.fusion import gate_by_tokens, gate_costs
+from memories.services.search.fusion import gate_by_tokens
 from memories.store.readings import Candidate
 
 
@@ -72,9 +72,15 @@ class RepackableContext:
         tokens, ratio = budget.gate_budget, request.profile.overfetch_ratio
 
         def by_tokens(ranked: _RankedTokens) -> list[UUID]:
-            most = packing.candidate_tokens_max
-            own = gate_costs(ranked.tokens, budget=tokens, marker_tokens=budget.marker_tokens, most=most)
-            return gate_by_tokens(ranked.ids, own, budget=tokens, overfetch_ratio=ratio, minimum=packing.candidates_min)
+            return gate_by_tokens(
+                ranked.ids,
+                ranked.tokens,
+                budget=tokens,
+                overfetch_ratio=ratio,
+                minimum=packing.candidates_min,
+                marker_tokens=budget.marker_tokens,
+                most=packing.candidate_tokens_max,
+            )
 
         pinned, others = self._ranked
         chosen = by_tokens(pinned)

@@ -23,7 +23,6 @@ from memories.services.search.fusion import (
     MIN_CANDIDATES,
     fuse,
     gate_by_tokens,
-    gate_costs,
 )
 from memories.services.search.planner import RetrievalTrace, SearchMethod, rows_to_retrieve
 from memories.services.tokens import ENCODINGS
@@ -81,10 +80,15 @@ class CandidateGate:
         """Return the first of `ids` that the limit or the budget admits; unknown tokens count as `unknown`."""
         if self.limit is not None:
             return list(ids[: self.limit])
-        budget = self.tokens
-        counts = (unknown if (count := tokens_by_id[key]) == UNKNOWN_TOKENS else count for key in ids)
-        costs = gate_costs(counts, budget=budget, marker_tokens=self.marker_tokens, most=self.tokens_each_max)
-        return gate_by_tokens(ids, costs, budget=budget, overfetch_ratio=self.overfetch_ratio, minimum=self.minimum)
+        return gate_by_tokens(
+            ids,
+            (unknown if (count := tokens_by_id[key]) == UNKNOWN_TOKENS else count for key in ids),
+            budget=self.tokens,
+            overfetch_ratio=self.overfetch_ratio,
+            minimum=self.minimum,
+            marker_tokens=self.marker_tokens,
+            most=self.tokens_each_max,
+        )
 
     @property
     def needs_tokens(self) -> bool:
@@ -167,21 +171,23 @@ def _retrieve(request: RetrievalRequest) -> Retrieval:
         second = stack.enter_context(second_tenant_scope(scope.tenant_id))
         stack.enter_context(tenant_scope(scope.tenant_id, is_pipelined=True))
         ranked = _rank(request, query, wanted, trace, second)
-        fused = fuse(list(ranked.by_vector), list(ranked.by_text))
-        ranks = CandidateRanks(retrievers.ranks_of(ranked.by_vector), retrievers.ranks_of(ranked.by_text), fused)
+        vector_ranks, text_ranks = retrievers.ranks_of(ranked.by_vector), retrievers.ranks_of(ranked.by_text)
+        fused = fuse(vector_ranks, text_ranks)
+        ranks = CandidateRanks(vector_ranks, text_ranks, fused)
         query = replace(query, lexemes=ranked.lexemes)
-        compared = query if request.with_lexemes else replace(query, lexemes=())
-        with_vectors = request.with_vectors and bool(query.model)
         choose = partial(gate.choose_results, list(fused))
         pinned, tokens = ranked.pinned, ranked.by_vector | ranked.by_text | ranked.pinned
-        admission = Admission(gate.choose(list(pinned), pinned), choose, tokens, known=ranked.by_text.values())
-        read = partial(send_candidates, scope, query=compared, ranks=ranks, with_vectors=with_vectors)
+        early = [] if ranked.early is None else [replace(ranked.early, ranks=ranks)]
+        asked = [key for sent in early for key in sent.keys]
+        admitted_first = gate.choose(list(pinned), pinned)
+        admission = Admission(admitted_first, choose, tokens, known=ranked.by_text.values(), asked=asked)
         with trace.step("read") as entry:
-            found, vectors = _read_admitted(request, admission, read, stack, second)
+            read = partial(_send_candidates, request, query, ranks=ranks)
+            found, vectors = _read_admitted(request, admission, read, early, stack, second)
             entry["rows"] = len(admission.chosen)
         if request.adjacent_turn_reach > 0:
             best = admission.results
-            beside, own = _neighbours(request, found, best, query, ranks, trace, stack, with_vectors=with_vectors)
+            beside, own = _neighbours(request, found, best, query, ranks, trace, stack)
             found, vectors = [*found, *beside], own | vectors
     if query.vector is not None and mode != RetrievalMode.LEXICAL and found and not ranked.by_vector:
         detail = f"No memory in scope has a vector of the model {query.model}."
@@ -191,12 +197,16 @@ def _retrieve(request: RetrievalRequest) -> Retrieval:
 
 
 class _Ranked(NamedTuple):
-    """What the retrievers found, with tokens, and the lexemes of the query."""
+    """What the retrievers found, with tokens, and the lexemes of the query.
+
+    `early` are half of those that words alone would admit: a second connection reads them while the index is read.
+    """
 
     by_vector: Ranking
     by_text: Ranking
     pinned: Ranking
     lexemes: Sequence[str]
+    early: SentCandidates | None
 
 
 def _rank(
@@ -221,6 +231,12 @@ def _rank(
             )
     by_vector: Ranking = {}
     by_text = matching.read_traced(trace) if matching is not None and second.is_open else {}
+    lexemes = query.lexemes if matching is None else matching.text.lexemes
+    early = None
+    if by_text and nearest is not None and nearest.ranking is not None:  # the second connection has nothing to do
+        with second.sending():
+            likely = request.gate.choose_results(list(by_text), by_text, 0)
+            early = _send_candidates(request, replace(query, lexemes=lexemes), likely[: len(likely) // 2])
     if nearest is not None:
         by_vector = nearest.read_traced(trace)
     elif vector is not None:
@@ -228,7 +244,7 @@ def _rank(
     if matching is not None and not second.is_open:  # which the connection has run last
         by_text = matching.read_traced(trace)
     pinned = retrievers.rank_pinned(scope, sent.pinned, tokens, trace) if request.with_pinned else {}
-    return _Ranked(by_vector, by_text, pinned, query.lexemes if matching is None else matching.text.lexemes)
+    return _Ranked(by_vector, by_text, pinned, lexemes, early)
 
 
 def _embed_query(request: RetrievalRequest, text: str, trace: RetrievalTrace) -> CandidateQuery:
@@ -244,37 +260,45 @@ def _embed_query(request: RetrievalRequest, text: str, trace: RetrievalTrace) ->
     return CandidateQuery()
 
 
+def _send_candidates(
+    request: RetrievalRequest, query: CandidateQuery, ids: Sequence[int], ranks: CandidateRanks | None = None
+) -> SentCandidates:
+    compared = query if request.with_lexemes else replace(query, lexemes=())
+    with_vectors = request.with_vectors and bool(query.model)
+    return send_candidates(request.scope, ids, compared, ranks or CandidateRanks(), with_vectors=with_vectors)
+
+
 def _read_admitted(
     request: RetrievalRequest,
     admission: Admission,
     read: Callable[[Sequence[int]], SentCandidates],
+    early: Sequence[SentCandidates],
     stack: ExitStack,
     second: SecondScope,
 ) -> tuple[list[Candidate], dict[UUID, EmbeddingVectors]]:
     """Return the admitted candidates and their vectors; close the scope unless neighbours follow.
 
-    A second connection reads half of them.
+    A second connection reads half of those that are not `early`.
     """
-    found: list[Candidate] = []
+    rows: dict[int, Candidate] = {}
     vectors: dict[UUID, EmbeddingVectors] = {}
     needs_tokens = request.gate.needs_tokens
     scope: AbstractContextManager[object] = stack
-    while unread := admission.unread():
+    while (unread := admission.unread()) or early:
         # the end of the scope comes with the last rows; where they were too few, others follow in one of their own
         with nullcontext() if request.adjacent_turn_reach else scope:
             own = len(unread) // 2 if second.is_open else len(unread)
             with second.sending(is_last=True):
                 others = read(unread[own:])
             sent = read(unread[:own])
-        for more, more_vectors in (sent.read(), others.read()):
-            found, vectors = [*found, *more], vectors | more_vectors
+        for each in (*early, sent, others):
+            more, more_vectors = each.read()
+            rows |= {row.id.int: row for row in more}
+            vectors |= more_vectors
             if needs_tokens:
                 admission.learn([(row.id.int, row.token_counts[request.gate.encoding]) for row in more])
-        scope = tenant_scope(request.scope.tenant_id, is_pipelined=True)
-    if len(found) > len(admission.chosen):
-        admitted = set(admission.chosen)
-        found = [row for row in found if row.id.int in admitted]
-    return found, vectors
+        scope, early = tenant_scope(request.scope.tenant_id, is_pipelined=True), ()
+    return [rows[key] for key in admission.chosen if key in rows], vectors
 
 
 def _neighbours(
@@ -285,15 +309,13 @@ def _neighbours(
     ranks: CandidateRanks,
     trace: RetrievalTrace,
     scope: ExitStack,
-    *,
-    with_vectors: bool,
 ) -> tuple[list[Candidate], dict[UUID, EmbeddingVectors]]:
     """Return the memories next to the better half of the query's results, and their vectors; close the `scope`."""
     with trace.step("beside", reach=request.adjacent_turn_reach) as entry:
         better = set(best[: ceil(len(best) / 2)])
         around = [row for row in found if row.id.int in better]
         known = {row.id for row in found}
-        reach = request.adjacent_turn_reach
+        reach, with_vectors = request.adjacent_turn_reach, request.with_vectors and bool(query.model)
         sent = send_neighbours(request.scope, around, reach, query, ranks, known=found, with_vectors=with_vectors)
         scope.close()  # nothing else is read
         near, vectors = sent.read()

@@ -54,7 +54,7 @@ from context.services.scorer import MemoryScorer, ScoredMemory
 from memories.services.hygiene.rules import classify_pair, group_pairs, limit_pairs_per_memory
 from memories.services.hygiene.statements import read_statement, states_the_same
 from memories.services.search.excerpts import candidate_match_words, excerpt
-from memories.services.search.fusion import reciprocal_rank_fusion
+from memories.services.search.fusion import fuse
 from memories.services.search.lexemes import search_columns, search_terms
 from memories.services.store.content import ContentError, check_metadata
 from memories.services.store.hidden_characters import show_hidden
@@ -250,7 +250,10 @@ STAGES: dict[str, tuple[Callable[[int], object], int]] = {
     "search: lexemes of a memory": (lambda size: search_columns(words(size)), 2_000),
     "search: lexemes of a query": (lambda size: search_terms(words(size), is_query=True), 2_000),
     "search: excerpt": (lambda size: excerpt(words(size), {"w5"}), 4_000),
-    "search: fusion": (lambda size: reciprocal_rank_fusion(range(size), range(size, 0, -1)), 4_000),
+    "search: fusion": (
+        lambda size: fuse(dict(enumerate(range(size), 1)), dict(enumerate(range(size, 0, -1), 1))),
+        4_000,
+    ),
     "search: words of results": (lambda size: candidate_match_words([words(size)], {"w5"}), 4_000),
     "context: scores": (lambda size: MemoryScorer(clock=lambda: NOW).score(candidates(size)), 2_000),
     "context: signals of a profile": (

@@ -34,7 +34,7 @@ class NearDuplicates:
     ) -> None:
         """`vectors` by key, of unit length and one dimension; `text_of` a key is asked only where vectors are near."""
         self._places: dict[Any, int] = {}
-        self._is_near = _pairs_above(np.asarray(list(vectors.values()), dtype=np.float32), threshold)
+        self._is_near = _pairs_above(_as_rows([*vectors.values()]), threshold)
         if self._is_near.any():
             _keep_equivalent(self._is_near, [text_of(key) for key in vectors])
             self._places = {key: place for place, key in enumerate(vectors)}
@@ -93,6 +93,13 @@ def _keep_equivalent(is_near: SimilarityFlags, texts: Sequence[str]) -> None:
         if are_equivalent(statements[one[0]], statements[other[0]]):
             equal[np.ix_(one, other)] = equal[np.ix_(other, one)] = True
     is_near &= equal
+
+
+def _as_rows(vectors: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.float32]:
+    if not vectors:
+        return np.zeros((0, 0), dtype=np.float32)
+    # half the time of an array of arrays
+    return np.concatenate(vectors, dtype=np.float32, casting="same_kind").reshape(len(vectors), -1)
 
 
 def _pairs_above(vectors: npt.NDArray[np.float32], threshold: float) -> SimilarityFlags:

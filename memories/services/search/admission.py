@@ -2,7 +2,7 @@
 (ADR-0185).
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from memories.services.search.planner import TOKENS_PER_MEMORY
 
@@ -25,14 +25,15 @@ class Admission:
         choose: Callable[[Mapping[int, int], int], Sequence[int]],
         tokens: dict[int, int],
         known: Collection[int],
+        asked: Iterable[int] = (),
     ) -> None:
         """`choose` returns results, best first, by tokens and those that an unread memory counts with.
 
-        `known` are those of the memories that were found by words.
+        `known` are those of the memories that were found by words; `asked` have been asked for already.
         """
         self._unread_tokens = int(UNREAD_SHARE * sum(known) / len(known)) if known else TOKENS_PER_MEMORY
         self._pinned, self._choose_results, self._tokens = pinned, choose, tokens
-        self._asked: set[int] = set()
+        self._asked = set(asked)
         self._choose()
 
     def _choose(self) -> None:

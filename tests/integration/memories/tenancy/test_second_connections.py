@@ -1,13 +1,16 @@
 """A second connection of a search: the same rows, at the same time as the first one's statements (ADR-0264)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
 from django.db import DatabaseError, connection
 
 from memories.models import Tenant
+from memories.search import retrieval
 from memories.search.retrieval import Retrieval
+from memories.services.search import planner
+from memories.store.readings import CandidateRanks, SearchScope, send_candidates
 from memories.tenancy.queries.prepared import execute_prepared, send_prepared
 from memories.tenancy.scopes import second_tenant_scope, tenant_scope
 from tests.database_roles import own_connections
@@ -94,9 +97,36 @@ def test_search_finds_the_same_with_and_without_a_second_connection(idle_connect
     assert both.vectors.keys() == one.vectors.keys()
 
 
-def _search(tenant: Tenant, *, has_second: bool) -> Retrieval:
+@pytest.mark.parametrize("token_budget", [20, 4_000])
+def test_second_connection_reads_the_best_by_words_before_the_vectors_are_known(
+    idle_connection: Any, monkeypatch: pytest.MonkeyPatch, token_budget: int
+) -> None:
+    monkeypatch.setattr(planner, "BY_MEMORY_ROWS", 0)  # vectors are searched without their memories
+    read: list[list[int]] = []
+    have_ranks: list[bool] = []
+
+    def send(scope: SearchScope, ids: Sequence[int], query: Any, ranks: CandidateRanks, **options: Any) -> Any:
+        read.append(list(ids))
+        have_ranks.append(bool(ranks.by_vector))
+        return send_candidates(scope, ids, query, ranks, **options)
+
+    tenant = make_tenant()
+    for number in range(12):
+        make_memory(tenant, f"{'Tea' if number % 4 else 'Milk'} is cup {number}.", is_embedded=True)
+    one = _search(tenant, has_second=False, token_budget=token_budget)
+    monkeypatch.setattr(retrieval, "send_candidates", send)
+    both = _search(tenant, has_second=True, token_budget=token_budget)
+    assert both.candidates == one.candidates
+    early, *later = read
+    assert early
+    assert have_ranks == [False] + [True] * len(later)
+    assert set(early).isdisjoint(key for keys in later for key in keys), "none is read twice"
+
+
+def _search(tenant: Tenant, *, has_second: bool, **options: Any) -> Retrieval:
+    options |= {"now": FACTORY_NOW, "with_vectors": True, "adjacent_turn_reach": 1}
     with second_tenant_scope(tenant.pk) as second:
         assert second.is_open
         if not has_second:
-            return retrieve_for_test(tenant, "tea number 3", now=FACTORY_NOW, with_vectors=True, adjacent_turn_reach=1)
-    return retrieve_for_test(tenant, "tea number 3", now=FACTORY_NOW, with_vectors=True, adjacent_turn_reach=1)
+            return retrieve_for_test(tenant, "tea number 3", **options)
+    return retrieve_for_test(tenant, "tea number 3", **options)

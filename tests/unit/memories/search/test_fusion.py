@@ -4,45 +4,46 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memories.services.search.fusion import RECIPROCAL_RANK_K, gate_by_tokens, reciprocal_rank_fusion
+from memories.services.search import fusion
+from memories.services.search.fusion import RECIPROCAL_RANK_K, fuse, fused_score, gate_by_tokens
 
-RANKING = st.lists(st.integers(0, 30), max_size=20)
+RANKING = st.lists(st.integers(0, 30), max_size=20, unique=True)
 
 
 def test_the_constant_is_sixty():
     assert RECIPROCAL_RANK_K == 60
 
 
-def test_worked_example():
-    fused = reciprocal_rank_fusion(["a", "b", "c"], ["c", "a"])
-    assert [key for key, _ in fused] == ["a", "c", "b"]
-    assert dict(fused) == pytest.approx({"a": 1 / 61 + 1 / 62, "c": 1 / 63 + 1 / 61, "b": 1 / 62})
+def _ranks(*keys):
+    return {key: rank for rank, key in enumerate(keys, start=1)}
+
+
+def test_the_rank_by_text_counts_twice():
+    fused = fuse(_ranks("a", "b", "c"), _ranks("c", "a"))
+    assert fused == pytest.approx({"c": 1 / 63 + 2 / 61, "a": 1 / 61 + 2 / 62, "b": 1 / 62})
+    assert list(fused) == ["c", "a", "b"]
 
 
 def test_one_ranking_keeps_its_order():
-    assert [key for key, _ in reciprocal_rank_fusion([3, 1, 2])] == [3, 1, 2]
+    assert list(fuse(_ranks(3, 1, 2), {})) == list(fuse({}, _ranks(3, 1, 2))) == [3, 1, 2]
 
 
-def test_ties_go_to_the_better_best_rank_then_to_first_appearance():
-    assert [key for key, _ in reciprocal_rank_fusion(["a", "b"], ["b", "a"], [])] == ["a", "b"]
-    assert [key for key, _ in reciprocal_rank_fusion(["x"], ["y"])] == ["x", "y"]
-
-
-def test_a_repeated_id_counts_once_a_ranking():
-    assert reciprocal_rank_fusion(["a", "a", "b"]) == reciprocal_rank_fusion(["a", "b"])
+def test_ties_go_to_the_better_best_rank_then_to_first_appearance(monkeypatch):
+    monkeypatch.setattr(fusion, "TEXT_RANK_COUNTS", 1)
+    assert list(fuse(_ranks("a", "b"), _ranks("b", "a"))) == ["a", "b"]
+    assert list(fuse(_ranks("x"), _ranks("y"))) == ["x", "y"]
 
 
 def test_nothing_in_nothing_out():
-    assert reciprocal_rank_fusion() == reciprocal_rank_fusion([], []) == []
+    assert fuse({}, {}) == {}
 
 
 @given(RANKING, RANKING)
-def test_fusion_is_the_union_best_first(one, two):
-    fused = reciprocal_rank_fusion(one, two)
-    assert {key for key, _ in fused} == set(one) | set(two)
-    assert len(fused) == len(set(one) | set(two))
-    scores = [score for _, score in fused]
-    assert scores == sorted(scores, reverse=True)
+def test_fusion_is_the_union_best_first_with_the_scores_of_its_ranks(one, two):
+    fused = fuse(_ranks(*one), _ranks(*two))
+    assert set(fused) == {*one, *two}
+    assert list(fused.values()) == sorted(fused.values(), reverse=True)
+    assert fused == pytest.approx({key: fused_score(_ranks(*one).get(key), _ranks(*two).get(key)) for key in fused})
 
 
 def test_gate_stops_once_the_mark_is_reached():
@@ -58,7 +59,7 @@ def test_gate_takes_at_least_the_minimum_and_at_most_the_maximum():
     assert len(gate_by_tokens(range(3), tokens, budget=10**6, overfetch_ratio=1.25)) == 3
 
 
-@given(st.lists(st.integers(0, 50), max_size=60), st.integers(0, 500), st.floats(1, 3))
+@given(st.lists(st.integers(0, 50), max_size=60), st.integers(50, 500), st.floats(1, 3))
 def test_gate_takes_the_shortest_sufficient_beginning(counts, budget, ratio):
     ids = list(range(len(counts)))
     chosen = gate_by_tokens(ids, counts, budget=budget, overfetch_ratio=ratio)

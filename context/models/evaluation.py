@@ -2,6 +2,7 @@
 
 import hashlib
 import uuid
+from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -120,6 +121,9 @@ class EvaluationAnswer(models.Model):
 class GoldenQuestion(models.Model):
     """A question and the memories that its context should include. A removed one can be restored."""
 
+    #: The columns that an edit changes.
+    EDITED = ("text", "answer", "category", "as_of", "max_tokens")
+
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="golden_questions", db_index=False)
     text = models.TextField()
@@ -160,9 +164,14 @@ class GoldenQuestion(models.Model):
     def __str__(self) -> str:
         return f"golden question {self.id}"
 
+    def edited_values(self) -> dict[str, Any]:
+        """Return what edits change: the columns, and the ids of the memories."""
+        ids = sorted(str(pk) for pk in self.evidence.values_list("memory_id", flat=True))
+        return {name: getattr(self, name) for name in self.EDITED} | {"memories": ids}
+
     def state_hash(self) -> str:
         """Return a hash of what an edit of the question changes."""
-        values = [self.text, self.answer, self.category, self.as_of, self.max_tokens]
+        values = [getattr(self, name) for name in self.EDITED]
         return hashlib.sha256(repr(values).encode()).hexdigest()
 
 

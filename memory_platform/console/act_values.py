@@ -24,7 +24,7 @@ from compaction.review.actions import (
     strike_journal_entry,
 )
 from compaction.services.pipeline.journal_entries import STRUCK
-from context.evaluation.actions.golden_questions import golden_values, set_golden_values
+from context.evaluation.actions.golden_questions import set_golden_values
 from context.feedback.actions import set_votes
 from context.feedback.votes import vote_values
 from context.models import Feedback, GoldenQuestion
@@ -174,7 +174,7 @@ def _set_retention(tenant_id: UUID, values: Values, **who: Any) -> None:
 
 def _golden(tenant_id: UUID, target_ids: Collection[str]) -> Values:
     rows = GoldenQuestion.objects.for_tenant(tenant_id).not_removed().with_ids(target_ids)
-    return {str(row.pk): golden_values(row) for row in rows}
+    return {str(row.pk): row.edited_values() for row in rows}
 
 
 def _set_golden(tenant_id: UUID, values: Values, **who: Any) -> None:

@@ -45,9 +45,9 @@ _CREATED_BUDGETS = ("create_budget_profile", "restore_budget_profile")
 #: Kinds of which a tenant has one target.
 _SINGLE = ("tenant_memo", "prompt")
 #: Of acts at the same time, only those of the highest rank are shown: undoing an approval also rolls it back.
-_PARTS_OF_OTHERS = (*_PARTS, *_WRITTEN, "store_memories", "link_memories", "unlink_memories", "undo_replace")
-_RANKS = {**dict.fromkeys(_PARTS_OF_OTHERS, 0), "roll_back_compaction": 1}
-_HIGHEST_RANK = 2
+_PARTS_OF_OTHERS = (*_PARTS, *_WRITTEN, "store_memories", "link_memories", "unlink_memories")
+_RANKS = {**dict.fromkeys(_PARTS_OF_OTHERS, 0), "undo_replace": 1, "roll_back_compaction": 2}
+_HIGHEST_RANK = 3
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ QUESTION_CHARACTERS_MAX = MAX_CONTENT_BYTES
 ANSWER_CHARACTERS_MAX = 2_000
 CATEGORY_CHARACTERS_MAX = 64
 EVIDENCE_MEMORIES_MAX = 100
-_EDITED = ("text", "answer", "category", "as_of", "max_tokens")
 
 
 @transaction.atomic
@@ -57,7 +56,7 @@ def collect_golden_question(
     except IntegrityError as error:
         detail = "The same question is being added and removed at the same time. Try again."
         raise Conflict("busy", detail) from error
-    before = golden_values(question)
+    before = question.edited_values()
     _add_evidence(question, memories)
     if is_new:
         audit_rows("collect_golden_question", [question], fields=["memories"], by=by, now=now)
@@ -94,13 +93,13 @@ def update_golden_question(
 def set_golden_values(
     *, question: GoldenQuestion, values: Mapping[str, Any], by: Actor, now: datetime
 ) -> GoldenQuestion:
-    """Set some of `golden_values`, which are valid: of the memories, those that still exist.
+    """Set some of `GoldenQuestion.edited_values`, which are valid: of the memories, those that still exist.
 
     Raises `Conflict` `duplicate` or `removed`.
     """
     current = _locked(question)
-    before = golden_values(current)
-    changed = [name for name in _EDITED if name in values and values[name] != before[name]]
+    before = current.edited_values()
+    changed = [name for name in GoldenQuestion.EDITED if name in values and values[name] != before[name]]
     for name in changed:
         setattr(current, name, values[name])
     if changed:
@@ -117,7 +116,7 @@ def set_golden_values(
 def add_golden_memory(*, question: GoldenQuestion, memory_id: UUID, by: Actor, now: datetime) -> GoldenQuestion:
     """Add a memory to the evidence. Raises `InvalidInput`, `Conflict` `removed`."""
     current = _locked(question)
-    before = golden_values(current)
+    before = current.edited_values()
     _add_evidence(current, _live(current.tenant_id, current.partition_path, [memory_id], now))
     _audit_change(current, before, by, now)
     return current
@@ -130,7 +129,7 @@ def remove_golden_memory(*, question: GoldenQuestion, memory_id: UUID, by: Actor
     evidence = current.evidence.all()
     if evidence.count() <= 1:
         raise Conflict("last_memory", "A golden question needs at least one memory; remove the question instead.")
-    before = golden_values(current)
+    before = current.edited_values()
     evidence.filter(memory_id=memory_id).delete()
     _audit_change(current, before, by, now)
     return current
@@ -156,15 +155,9 @@ def restore_golden_question(*, question: GoldenQuestion, by: Actor, now: datetim
     return question
 
 
-def golden_values(question: GoldenQuestion) -> dict[str, Any]:
-    """Return what an edit may change of a question, with the ids of its memories."""
-    ids = sorted(str(pk) for pk in question.evidence.values_list("memory_id", flat=True))
-    return {name: getattr(question, name) for name in _EDITED} | {"memories": ids}
-
-
 def _audit_change(question: GoldenQuestion, before: Mapping[str, Any], by: Actor, now: datetime) -> None:
     """Record the values that differ from those `before`, if any."""
-    after = golden_values(question)
+    after = question.edited_values()
     changed = [name for name in after if after[name] != before[name]]
     changes = [ChangedValue(question.pk, name, before[name], after[name]) for name in changed]
     if changes:

@@ -20,7 +20,6 @@ from compaction.review.actions import (
 from context.evaluation.actions.golden_questions import (
     add_golden_memory,
     collect_golden_question,
-    golden_values,
     update_golden_question,
 )
 from context.feedback.actions import record_feedback
@@ -154,7 +153,7 @@ def test_questions_views_snapshots_and_votes(activity: Activity, tenant: Tenant)
     question = activity.perform(collect_golden_question, **collected)
 
     def values() -> Any:
-        return golden_values(GoldenQuestion.objects.for_tenant(tenant.pk).get(pk=question.pk))
+        return GoldenQuestion.objects.for_tenant(tenant.pk).get(pk=question.pk).edited_values()
 
     def views() -> list[Any]:
         rows = SavedView.objects.for_tenant(tenant.pk).kept()

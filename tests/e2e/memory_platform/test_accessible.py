@@ -28,53 +28,13 @@ STILL = """() => {
   sheet.replaceSync('*, *::before, *::after { transition: none !important; animation: none !important; }');
   document.adoptedStyleSheets = [sheet];
 }"""
-# Most of axe's time goes into the contrast of each text. One whose tags, classes and computed colours, up to the root,
-# are those of a text that passed, on this page or an earlier one, passes as well: rows of a table, the frame of a page.
-CONTRAST_ONCE = """() => {
-  const PROPERTIES = ['color', 'backgroundColor', 'backgroundImage', 'opacity', 'filter', 'textShadow', 'fontSize',
-                      'fontWeight', 'position', 'display', 'visibility'];
-  const numbers = JSON.parse(sessionStorage.getItem('looks') ?? '{}');
-  const passed = new Set(JSON.parse(sessionStorage.getItem('passed') ?? '[]'));
-  let count = Object.keys(numbers).length;
-  let known;
-  const lookOf = (element) => {
-    if (element === null) return 0;
-    if (!known.has(element)) {
-      const style = getComputedStyle(element);
-      const look = [lookOf(element.parentElement), element.tagName, element.getAttribute('class'),
-                    ...PROPERTIES.map((name) => style[name])].join();
-      known.set(element, numbers[look] ??= ++count);
-    }
-    return known.get(element);
-  };
-  const rule = axe._audit.rules.find(({ id }) => id === 'color-contrast');
-  const check = axe._audit.checks['color-contrast'];
-  const { matches } = rule;
-  const { evaluate } = check;
-  rule.matches = function (element, ...others) {
-    return !passed.has(lookOf(element)) && matches.call(this, element, ...others);
-  };
-  check.evaluate = function (element, ...others) {
-    const look = lookOf(element);
-    const result = passed.has(look) || evaluate.call(this, element, ...others);
-    if (result === true) passed.add(look);
-    return result;
-  };
-  window.lookAgain = () => { known = new Map(); };
-  window.rememberPassed = () => {
-    sessionStorage.setItem('looks', JSON.stringify(numbers));
-    sessionStorage.setItem('passed', JSON.stringify([...passed]));
-  };
-}"""
 # The impact of a rule is fixed: rules that are neither serious nor critical would be run in vain.
 FIND = """async () => {
   const slight = axe._audit.rules.filter((rule) => !['serious', 'critical'].includes(rule.impact));
   const options = { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'], resultTypes: ['violations'],
                     rules: Object.fromEntries(slight.map((rule) => [rule.id, { enabled: false }])),
                     iframes: false, preload: false };
-  lookAgain();
   const found = await axe.run(document, options);
-  rememberPassed();
   return found.violations.map((rule) => ({
     impact: rule.impact, id: rule.id, nodes: rule.nodes.map((node) => node.target.join(' ') + ': ' + node.html),
   }));
@@ -133,7 +93,7 @@ def faults_of(page: Page, place: ConsolePage, *, by_choice: bool) -> Iterator[st
     if over := page.evaluate(OVER_THE_EDGE):
         yield f"is wider than {WIDE['width']} px: {over}"
     page.evaluate(STILL)
-    load_axe(page)
+    page.evaluate(AXE)
     yield from (f"wide, light: {fault}" for fault in grave(page.evaluate(FIND)))
     page.set_viewport_size(NARROW)
     if by_choice:
@@ -143,11 +103,6 @@ def faults_of(page: Page, place: ConsolePage, *, by_choice: bool) -> Iterator[st
     if over := page.evaluate(OVER_THE_EDGE):
         yield f"is wider than {NARROW['width']} px: {over}"
     yield from (f"narrow, dark: {fault}" for fault in grave(page.evaluate(FIND)))
-
-
-def load_axe(page: Page) -> None:
-    page.evaluate(AXE)
-    page.evaluate(CONTRAST_ONCE)
 
 
 def grave(found: list[dict[str, Any]]) -> Iterator[str]:
@@ -175,15 +130,3 @@ def test_nobody_is_hindered_on_any_page(opened: Page, furnished: Tenant, setting
         show_design_page(settings, place)
         faults += [f"{here}: {fault}" for fault in faults_of(opened, place, by_choice=number % 2 == 1)]
     assert not faults, "\n" + "\n".join(faults)
-
-
-def test_contrast_of_a_text_is_judged_again_where_it_looks_different(console: Page) -> None:
-    console.goto("/account")
-    console.evaluate("() => document.querySelector('main').insertAdjacentHTML('beforeend', '<p>Read me</p>'.repeat(2))")
-    console.evaluate(STILL)
-    load_axe(console)
-    assert list(grave(console.evaluate(FIND))) == []
-    console.evaluate("() => { document.querySelector('main > p:last-child').style.color = '#bbb'; }")
-    for _ in range(2):  # what failed is not remembered
-        [fault] = grave(console.evaluate(FIND))
-        assert fault.startswith("serious color-contrast, 1 times")

@@ -177,6 +177,13 @@ def address_of(pattern: URLPattern, ids: Mapping[str, Any]) -> str:
     return reverse(pattern.name, kwargs=wanted)
 
 
+def show_design_page(settings: Any, place: ConsolePage) -> None:
+    """The guide is there for developers only. Django forgets all compiled templates when `DEBUG` is set."""
+    is_design = place.name == "design"
+    if is_design != settings.DEBUG:
+        settings.DEBUG = is_design
+
+
 def console_pages(ids: Mapping[str, Any], queries: Mapping[str, tuple[str, ...]] = PAGES) -> Iterator[ConsolePage]:
     """Every page of `queries` with what it is looked at with."""
     for pattern in operator_patterns():

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page
 
 from memories.models import Tenant
-from tests.console_pages import ConsolePage, console_pages
+from tests.console_pages import ConsolePage, console_pages, show_design_page
 from tests.demo_fixture import console_page_ids, load_demo_tenant
 from tests.e2e.conftest import EXPECTED
 from tests.e2e.console import NARROW, WIDE
@@ -127,6 +127,6 @@ def test_nobody_is_hindered_on_any_page(opened: Page, furnished: Tenant, setting
         if os.environ.get("ONLY", "") not in place.name:
             continue
         here = place.name if "?" not in place.address else f"{place.name}?{place.address.partition('?')[2]}"
-        settings.DEBUG = place.name == "design"  # which is there only then
+        show_design_page(settings, place)
         faults += [f"{here}: {fault}" for fault in faults_of(opened, place, by_choice=number % 2 == 1)]
     assert not faults, "\n" + "\n".join(faults)

@@ -198,8 +198,10 @@ def test_deleted_shared_views(console: Console, tenant: Tenant) -> None:
     console.check(views, "delete_view", "saved-view-delete", view.pk)
 
 
-def test_edits_name_the_fields_that_they_changed(console: Console, tenant: Tenant) -> None:
+def test_edits_show_the_former_and_the_new_values(console: Console, tenant: Tenant) -> None:
     one, *_ = make_bakery_memories(tenant)
     fields = {"content": "New text.", "kind": "fact", "confidence": "0.5", "metadata": "{}", "seen_version": "1"}
     console.act("memory", one.pk, **fields)
-    assert {"content", "confidence"} <= set(console.newest("update_memory").changes)
+    changes = console.newest("update_memory").changes
+    assert {"content", "confidence"} <= {change.partition(":")[0] for change in changes}
+    assert any(change.endswith("→ New text.") for change in changes)

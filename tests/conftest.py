@@ -46,6 +46,7 @@ from memories.embeddings import providers
 from memories.models import Tenant
 from memory_platform.web.roles import Role
 from tests.database_roles import make_member, take_roles_in_transactions
+from tests.form_states import post_as_browsers_do
 from tests.timing import few_traced_examples
 from tests.users import (
     User,
@@ -60,6 +61,7 @@ from tests.users import (
 unguarded: Any = SimpleTestCase
 unguarded._disallowed_connection_methods = []
 unguarded.ensure_connection_patch_method = staticmethod(lambda: BaseDatabaseWrapper.ensure_connection)
+post_as_browsers_do()
 # As quick, and without the signal that makes content types and permissions anew: they are left alone.
 flushing: Any = TransactionTestCase
 flushing._fixture_teardown = lambda _: database_cleanup.delete_all_rows()

@@ -26,7 +26,7 @@ class AlertRulesForm(PlatformForm):
     """All rules of a tenant: of each whether it is on, and its threshold."""
 
     #: The state of the rules that the form shows.
-    replaces = forms.CharField(required=False, max_length=2_000)
+    replaces = forms.CharField(max_length=2_000)
     units = {f"{kind.name}_threshold": kind.unit for kind in RULE_KINDS.values()}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -57,7 +57,7 @@ class AlertRulesForm(PlatformForm):
             kind.name: RuleSetting(values[kind.name], values[f"{kind.name}_threshold"] or kind.threshold)
             for kind in RULE_KINDS.values()
         }
-        return {"settings": settings, "replaces": values["replaces"] if "replaces" in self.data else None}
+        return {"settings": settings, "replaces": values["replaces"]}
 
 
 class AlertDestinationForm(PlatformForm):

@@ -32,7 +32,7 @@ CLOSED_SHOWN_MAX = 20
 _DELIVERY_COLUMNS = (SortColumn("when", "created_at", datetime),)
 
 
-@tenant_page("viewer", to_change="admin")
+@tenant_page("viewer", to_change="admin", state="replaces")
 def alerts(request: HtmxRequest) -> HttpResponseBase:
     """Show rules, destinations, alerts and deliveries; a POST saves the rules."""
     if request.method != "POST":

@@ -38,7 +38,13 @@ class ConfirmForm(PlatformForm):
         return typed
 
 
-class RetentionForm(PlatformForm):
+class RetentionEndForm(PlatformForm):
+    """When the page with a policy was made: a policy that changed since is not replaced or ended."""
+
+    shown_at = forms.DateTimeField()
+
+
+class RetentionForm(RetentionEndForm):
     """A retention policy of a partition."""
 
     units = {"days": "days"}
@@ -46,8 +52,6 @@ class RetentionForm(PlatformForm):
     partition = PartitionField()
     days = forms.IntegerField(min_value=1, max_value=RETENTION_DAYS_MAX)
     age_from = forms.ChoiceField(choices=RetentionPolicy.From.choices)
-    #: When the page was made: a policy that changed since is not replaced.
-    shown_at = forms.DateTimeField(required=False)
     #: Sent by the page that showed what the policy erases at once.
     is_confirmed = forms.BooleanField(required=False)
 

@@ -8,7 +8,6 @@ from uuid import UUID
 from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
-from django.utils.dateparse import parse_datetime
 
 from compaction.erasure.actions import (
     remove_retention_policy,
@@ -16,7 +15,7 @@ from compaction.erasure.actions import (
     retry_erasure,
     set_retention_policy,
 )
-from compaction.erasure.forms import ConfirmForm, EraseForm, RetentionForm
+from compaction.erasure.forms import ConfirmForm, EraseForm, RetentionEndForm, RetentionForm
 from compaction.erasure.orchestrator import is_receipt_valid
 from compaction.erasure.retention import PastRetention, count_past_retention
 from compaction.models import Erasure, RetentionPolicy
@@ -24,7 +23,7 @@ from memories.tenancy.members import tenants_of
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_of, tenant_page
 from memories.tenancy.views.page_actions import action_arguments, by_operator, errors_as_flash, submit, tenant_change
-from memory_platform.web.flash_messages import add_flash
+from memory_platform.web.flash_messages import add_flash, flash_error
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.permissions import operator_required
 from memory_platform.web.rendering import render_page
@@ -34,7 +33,7 @@ _SECTION = "erasures"
 _COLUMNS = (SortColumn("requested", "created_at", datetime),)
 
 
-@tenant_page("admin", to_change="admin")
+@tenant_page("admin", to_change="admin", state="shown_at")
 def erasures(request: HtmxRequest) -> HttpResponseBase:
     """The erasures with their receipts, and the retention policies; a POST sets a policy.
 
@@ -43,7 +42,7 @@ def erasures(request: HtmxRequest) -> HttpResponseBase:
     form = RetentionForm(request.POST if request.method == "POST" else None)
     past = _unconfirmed(request, form) if request.method == "POST" else None
     if request.method == "POST" and past is None:
-        who = {"shown_at": form.cleaned_data.get("shown_at"), **action_arguments(request)}
+        who = {"shown_at": form.cleaned_data["shown_at"], **action_arguments(request)}
         if submit(request, form, lambda: set_retention_policy(**form.policy(), **who)):
             add_flash(request, "Retention policy saved. It is applied every hour.")
             return redirect("erasures", request.tenant.id)
@@ -65,14 +64,17 @@ def _unconfirmed(request: HtmxRequest, form: RetentionForm) -> PastRetention | N
         return count_past_retention(tenant=tenant_of(request), now=timezone.now(), **form.policy())
 
 
-@tenant_page(to_change="admin")
+@tenant_page(to_change="admin", state="shown_at")
 def retention_remove(request: HtmxRequest, policy_id: int) -> HttpResponseBase:
     """End a retention policy."""
     with tenant_scope(request.tenant.id):
         policy = get_object_or_404(RetentionPolicy.objects.for_tenant(request.tenant.id), pk=policy_id)
-        shown_at = parse_datetime(request.POST.get("shown_at", ""))
+        form = RetentionEndForm(request.POST)
+        if not form.is_valid():
+            flash_error(request, "Not removed. Reload the page and try again.")
+            return redirect("erasures", request.tenant.id)
         with errors_as_flash(request):
-            remove_retention_policy(policy=policy, shown_at=shown_at, **by_operator(request))
+            remove_retention_policy(policy=policy, **form.cleaned_data, **by_operator(request))
             add_flash(request, "Retention policy removed.")
     return redirect("erasures", request.tenant.id)
 

@@ -27,7 +27,7 @@ class SummaryTextForm(PlatformForm):
 class AppendFactsForm(PlatformForm):
     """The version of the text that facts are appended to."""
 
-    edit_version = forms.IntegerField(required=False, min_value=0, max_value=_INTEGER_MAX)
+    edit_version = forms.IntegerField(min_value=0, max_value=_INTEGER_MAX)
 
 
 class ReasonForm(AppendFactsForm):
@@ -36,10 +36,14 @@ class ReasonForm(AppendFactsForm):
     reason = forms.CharField(max_length=REVIEW_REASON_CHARACTERS_MAX)
 
 
-class OptionalReasonForm(AppendFactsForm):
-    """The optional reason of an approval or roll-back."""
+class RollBackForm(PlatformForm):
+    """The optional reason of a roll-back."""
 
     reason = forms.CharField(required=False, max_length=REVIEW_REASON_CHARACTERS_MAX)
+
+
+class OptionalReasonForm(AppendFactsForm, RollBackForm):
+    """The optional reason of an approval."""
 
 
 class WithdrawAppendedForm(PlatformForm):
@@ -64,7 +68,7 @@ class SwapStatementForm(PlatformForm):
         return values
 
 
-class StrikeFactForm(AppendFactsForm):
+class StrikeFactForm(PlatformForm):
     """The number of a fact of the journal to strike, or to keep."""
 
     strike = forms.IntegerField(required=False, min_value=1, max_value=_INTEGER_MAX)

@@ -98,7 +98,7 @@ class GoldenQuestionForm(PlatformForm):
 class GoldenQuestionEditForm(GoldenQuestionForm):
     """A change of a golden question; `seen` names the state that its editor saw."""
 
-    seen = forms.CharField(max_length=64, required=False, empty_value=None)
+    seen = forms.CharField(max_length=64)
 
 
 class NewGoldenForm(GoldenQuestionForm):

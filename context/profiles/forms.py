@@ -63,7 +63,7 @@ class PublishForm(PlatformForm):
         "reason": "Required where the version is worse or not clearly better. The audit log shows it.",
     }
 
-    replaces = forms.IntegerField(min_value=0, required=False, widget=forms.HiddenInput)
+    replaces = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -88,14 +88,14 @@ def summaries(request: HtmxRequest) -> HttpResponseBase:
     return redirect(_address(request, path) if path else reverse("partitions", args=[request.tenant.id]))
 
 
-@tenant_page(to_change="operator")
+@tenant_page(to_change="operator", state="seen_version")
 def summary_withdraw(request: HtmxRequest) -> HttpResponseBase:
     """Withdraw a summary; the undo restores its text as a new version."""
     path = _partition_in(request.POST)
     with tenant_scope(request.tenant.id):
         rows = PartitionSummary.objects.for_tenant(request.tenant.id).current().of_partition(path)
         current = get_object_or_404(rows.of_style(request.POST.get("style", "")))
-        if request.POST.get("seen_version") not in (None, str(current.version)):
+        if request.POST.get("seen_version") != str(current.version):
             flash_error(request, "Someone saved another text in the meantime. Read it before you withdraw it.")
             return redirect(_address(request, path))
         actions.withdraw_summary(summary=current, **by_operator(request))

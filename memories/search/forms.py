@@ -13,7 +13,7 @@ class LanguageForm(PlatformForm):
 
     language = forms.ChoiceField()
     #: The language that the page showed.
-    replaces = forms.CharField(required=False)
+    replaces = forms.CharField()
 
     def __init__(self, *args: Any, languages: Iterable[str], **options: Any) -> None:
         super().__init__(*args, **options)

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from functools import wraps
+from http import HTTPStatus
 from typing import Any, cast
 from uuid import UUID
 
 from django.http import Http404, HttpResponseBase
+from django.shortcuts import render
 from django.views.decorators.http import require_http_methods
 
 from memories.models import Tenant
@@ -19,10 +21,12 @@ def tenant_of(request: HtmxRequest) -> Tenant:
     return cast(Tenant, request.tenant)
 
 
-def tenant_page(to_read: str = "", *, to_change: str = "") -> Callable[[PageView], PageView]:
+def tenant_page(to_read: str = "", *, to_change: str = "", state: str = "") -> Callable[[PageView], PageView]:
     """Return the decorator of a page of one tenant, with the roles that may GET and POST; "" refuses the method.
 
-    It turns the `tenant_id` of the URL into `request.tenant`, or returns 404. It opens no scope.
+    It turns the `tenant_id` of the URL into `request.tenant`, or returns 404. It opens no scope. `state` is the field
+    with the version, time or values that the form showed; a POST without it gets 428, because it could undo a change
+    that nobody saw (ADR-0275).
     """
     methods = [*(("GET", "HEAD") if to_read else ()), *(("POST",) if to_change else ())]
 
@@ -37,6 +41,8 @@ def tenant_page(to_read: str = "", *, to_change: str = "") -> Callable[[PageView
             if tenant is None:
                 raise Http404
             request.tenant = tenant
+            if state and request.method == "POST" and not request.POST.get(state):
+                return render(request, "428.html", {"field": state}, status=HTTPStatus.PRECONDITION_REQUIRED)
             return checked(request, *args, **kwargs)
 
         return page

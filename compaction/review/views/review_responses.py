@@ -14,7 +14,7 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from compaction.models import Compaction, CompactionPrompt
 from compaction.pipeline.summarisers import has_model
-from compaction.review.forms import AppendFactsForm, ReasonForm, RegenerateForm, ReviewPlaceForm, SummaryTextForm
+from compaction.review.forms import ReasonForm, RegenerateForm, ReviewPlaceForm, SummaryTextForm
 from compaction.review.queries import ReviewChange, last_review_change, read_queue_place
 from compaction.review.review_page import read_review
 from compaction.services.pipeline.prompts import PROMPT_VERSION
@@ -22,6 +22,7 @@ from memories.tenancy.exceptions import Conflict, NotFound, PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.views.page_actions import by_operator
 from memory_platform.web.flash_messages import FlashLink, add_flash
+from memory_platform.web.forms import PlatformForm
 from memory_platform.web.htmx import HtmxRequest, wants_fragment
 from memory_platform.web.numerals import counted
 from memory_platform.web.rendering import render_page
@@ -43,7 +44,7 @@ class RefusedForms:
     """Invalid forms to render again."""
 
     text: SummaryTextForm | None = None
-    reason: AppendFactsForm | None = None
+    reason: PlatformForm | None = None
     again: RegenerateForm | None = None
     refusal: Refusal | None = None
 
@@ -123,7 +124,7 @@ def decide_and_respond(
     *,
     undo: str = "",
     link: FlashLink | None = None,
-    reason: AppendFactsForm | None = None,
+    reason: PlatformForm | None = None,
     refuse: Callable[[PlatformError], HttpResponseBase] | None = None,
     should_continue: bool = False,
 ) -> HttpResponseBase:

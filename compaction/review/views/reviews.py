@@ -18,6 +18,7 @@ from compaction.review.forms import (
     ReasonForm,
     RegenerateForm,
     ReviewStateForm,
+    RollBackForm,
     SummaryTextForm,
 )
 from compaction.review.presence import Reviewer, note_presence
@@ -66,7 +67,7 @@ def review_queue(request: HtmxRequest) -> HttpResponseBase:
     return render_page(request, "compaction/review/reviews.html", page, fragment="body")
 
 
-@tenant_page(to_change="operator")
+@tenant_page(to_change="operator", state="edit_version")
 def compaction_approve(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
     """Approve a proposal and go to the next one."""
     form = OptionalReasonForm(request.POST)
@@ -96,7 +97,7 @@ def compaction_undo_approval(request: HtmxRequest, compaction_id: UUID) -> HttpR
     return decide_and_respond(request, compaction_id, actions.undo_approval, text)
 
 
-@tenant_page(to_change="operator")
+@tenant_page(to_change="operator", state="edit_version")
 def compaction_reject(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
     """Reject a proposal with a reason and go to the next one."""
     form = ReasonForm(request.POST)
@@ -107,7 +108,7 @@ def compaction_reject(request: HtmxRequest, compaction_id: UUID) -> HttpResponse
     return decide_and_respond(request, compaction_id, verb, text, undo=undo, reason=form, should_continue=True)
 
 
-@tenant_page(to_change="operator")
+@tenant_page(to_change="operator", state="edit_version")
 def compaction_mark_reviewed(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
     """Mark an applied summary as reviewed."""
     form = OptionalReasonForm(request.POST)
@@ -126,7 +127,7 @@ def compaction_reopen(request: HtmxRequest, compaction_id: UUID) -> HttpResponse
 @tenant_page("operator", to_change="operator")
 def compaction_roll_back(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
     """Ask for confirmation; a POST rolls the compaction back."""
-    form = OptionalReasonForm(request.POST)
+    form = RollBackForm(request.POST)
     if request.method == "POST" and not form.is_valid():
         return render_review(request, compaction_id, RefusedForms(reason=form))
     with tenant_scope(request.tenant.id):

@@ -28,7 +28,7 @@ from memory_platform.web.htmx import HtmxRequest
 _OUT_OF_DATE = RefusedForms(refusal=Refusal("The page is out of date. Reload it."))
 
 
-@tenant_page(to_change="operator")
+@tenant_page(to_change="operator", state="edit_version")
 def compaction_append(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
     """Append one or all missing facts to the summary."""
     form = AppendFactsForm(request.POST)

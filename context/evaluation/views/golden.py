@@ -74,7 +74,7 @@ def golden_collect(request: HtmxRequest) -> HttpResponseBase:
     return preview
 
 
-@tenant_page("viewer", to_change="operator")
+@tenant_page("viewer", to_change="operator", state="seen")
 def golden_question(request: HtmxRequest, question_id: UUID) -> HttpResponseBase:
     """One question with its evidence; a POST changes its text."""
     with tenant_scope(request.tenant.id):

@@ -26,7 +26,7 @@ from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.rendering import render_page
 
 
-@tenant_page("admin", to_change="admin")
+@tenant_page("admin", to_change="admin", state="replaces")
 def scoring_publish(request: HtmxRequest, name: str, version: int) -> HttpResponseBase:
     """Ask with the publishing requirements; a POST publishes the version."""
     if request.method != "POST":

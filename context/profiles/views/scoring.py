@@ -86,7 +86,7 @@ def scoring_create(request: HtmxRequest) -> HttpResponseBase:
     return _list_page(request, form)
 
 
-@tenant_page("viewer", to_change="operator")
+@tenant_page("viewer", to_change="operator", state="edited_from")
 def scoring_profile(request: HtmxRequest, name: str) -> HttpResponseBase:
     """Show one version with its numbers and the form that makes a draft of it; the sum follows the input."""
     is_post = request.method == "POST"

@@ -71,12 +71,12 @@ def _is_empty_partition(request: HtmxRequest, form: AssignmentForm) -> bool:
     return True
 
 
-@tenant_page(to_change="operator")
+@tenant_page(to_change="operator", state="replaces")
 def assignment_end(request: HtmxRequest, kind: ProfileKind) -> HttpResponseBase:
     """End the assignment of a key or a partition."""
     target = {name: request.POST.get(name, "") for name in ("api_key", "partition")}
     with errors_as_flash(request):
-        seen = request.POST.get("replaces")
+        seen = request.POST.get("replaces", "")
         row = perform(request, kind.assignments.unassign, replaces=seen, **_target(request, **target))
         again = urlencode({"profile_name": row.profile_name, **target})
         undo = f"{reverse(f'{kind.prefix}-assignment-undo', args=[request.tenant.id])}?{again}"

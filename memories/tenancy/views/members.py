@@ -52,7 +52,7 @@ def member_add(request: HtmxRequest) -> HttpResponseBase:
     return redirect(_MEMBERS, request.tenant.id)
 
 
-@tenant_page(to_change="admin")
+@tenant_page(to_change="admin", state="replaces")
 def member_role(request: HtmxRequest, username: str) -> HttpResponseBase:
     """Change the role of a member."""
     form = RoleForm(request.POST)
@@ -61,7 +61,7 @@ def member_role(request: HtmxRequest, username: str) -> HttpResponseBase:
         is_fixed = member.user_id in users_with_fixed_roles([member.user], request.operator)
 
     def change() -> Role:
-        named = {"role": form.cleaned_data["role"], "replaces": request.POST.get("replaces")}
+        named = {"role": form.cleaned_data["role"], "replaces": request.POST.get("replaces", "")}
         return change_role(membership=member, **named, is_fixed=is_fixed, **by_operator(request))
 
     role = submit(request, form, change)

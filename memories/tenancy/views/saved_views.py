@@ -37,12 +37,12 @@ def saved_view_create(request: HtmxRequest) -> HttpResponseBase:
     return redirect(view_address(view))
 
 
-@tenant_page(to_change="viewer")
+@tenant_page(to_change="viewer", state="replaces")
 def saved_view_change(request: HtmxRequest, view_id: UUID) -> HttpResponseBase:
     """Rename a view, share it or stop sharing it."""
     view = _own_view(request, view_id)
     form = SavedViewForm(request.POST, may_share=request.operator.can_edit)
-    values = {"view": view, "replaces": request.POST.get("replaces"), **by_operator(request)}
+    values = {"view": view, "replaces": request.POST.get("replaces", ""), **by_operator(request)}
     changed = submit(request, form, lambda: change_view(**values, **form.cleaned_data))
     if changed is None:
         return _form_page(request, form, view.list, urlencode(view.filters))

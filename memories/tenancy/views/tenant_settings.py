@@ -19,7 +19,7 @@ from memory_platform.web.rendering import render_page
 _SETTINGS = "tenant-settings"
 
 
-@tenant_page("viewer", to_change="admin")
+@tenant_page("viewer", to_change="admin", state="replaces")
 def tenant_settings(request: HtmxRequest) -> HttpResponseBase:
     """Show the settings; a POST changes the language."""
     if request.method != "POST":

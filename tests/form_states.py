@@ -1,0 +1,118 @@
+"""Forms of pages as a browser sends them: with the state that the page shows, which a test need not look up.
+
+`tests.conftest` makes every test client do so. A test that names the state itself, or sends "", is left alone.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import Resolver404, resolve
+from django.utils import timezone
+
+from compaction.models import AlertRule, Compaction
+from compaction.services.alerts.rules import state_of_rules
+from context.models import BudgetProfileAssignment, GoldenQuestion, ScoringProfileAssignment, ScoringProfileVersion
+from memories.models import PartitionSummary, SavedView, Tenant
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.web.roles import role_of
+
+
+def _edit_version(tenant_id: UUID, named: Mapping[str, Any], _: Mapping[str, Any]) -> Any:
+    row = Compaction.objects.for_tenant(tenant_id).filter(pk=named["compaction_id"]).first()
+    return row.edit_version if row else 0
+
+
+def _assigned(model: Any) -> Callable[..., Any]:
+    def profile(tenant_id: UUID, _: Mapping[str, Any], data: Mapping[str, Any]) -> Any:
+        rows = model.objects.for_tenant(tenant_id).active()
+        key = data.get("api_key")
+        rows = rows.filter(api_key__prefix=key) if key else rows.filter(partition_path=data.get("partition", ""))
+        row = rows.first()
+        return row.profile_name if row else "none"
+
+    return profile
+
+
+def _summary(tenant_id: UUID, _: Mapping[str, Any], data: Mapping[str, Any]) -> Any:
+    rows = PartitionSummary.objects.for_tenant(tenant_id).current().filter(partition__path=data.get("partition", ""))
+    row = rows.filter(style=data.get("style", "")).first()
+    return row.version if row else 0
+
+
+def _active(tenant_id: UUID, named: Mapping[str, Any], _: Mapping[str, Any]) -> Any:
+    row = ScoringProfileVersion.objects.for_tenant(tenant_id).active().filter(name=named["name"]).first()
+    return row.version if row else 0
+
+
+def _shown(tenant_id: UUID, named: Mapping[str, Any], data: Mapping[str, Any]) -> Any:
+    newest = ScoringProfileVersion.objects.for_tenant(tenant_id).filter(name=named["name"]).order_by("-version").first()
+    return _active(tenant_id, named, data) or (newest.version if newest else 0)
+
+
+def _view(tenant_id: UUID, named: Mapping[str, Any], _: Mapping[str, Any]) -> Any:
+    row = SavedView.objects.for_tenant(tenant_id).filter(pk=named["view_id"]).first()
+    return row.name if row else "none"
+
+
+def _question(tenant_id: UUID, named: Mapping[str, Any], _: Mapping[str, Any]) -> Any:
+    row = GoldenQuestion.objects.for_tenant(tenant_id).filter(pk=named["question_id"]).first()
+    return row.state_hash() if row else "none"
+
+
+def _role(_: UUID, named: Mapping[str, Any], __: Mapping[str, Any]) -> Any:
+    user = User.objects.filter(username=named["username"]).first()
+    return (user and role_of(user)) or "none"
+
+
+def _now(*_: object) -> Any:
+    return timezone.now().isoformat()
+
+
+#: By the name of an address: the field, and what it is for the tenant, the names in the address, and the data.
+STATES: dict[str, tuple[str, Callable[..., Any]]] = {
+    "alerts": ("replaces", lambda tenant_id, *_: state_of_rules(AlertRule.objects.all_kinds(tenant_id))),
+    "budget-assignment-end": ("replaces", _assigned(BudgetProfileAssignment)),
+    **dict.fromkeys(
+        ("compaction-append", "compaction-approve", "compaction-mark-reviewed", "compaction-reject"),
+        ("edit_version", _edit_version),
+    ),
+    **dict.fromkeys(("erasures", "retention-remove"), ("shown_at", _now)),
+    "golden-question": ("seen", _question),
+    "member-role": ("replaces", _role),
+    "saved-view-change": ("replaces", _view),
+    "scoring-assignment-end": ("replaces", _assigned(ScoringProfileAssignment)),
+    "scoring-profile": ("edited_from", _shown),
+    "scoring-publish": ("replaces", _active),
+    "summary-withdraw": ("seen_version", _summary),
+    "tenant-settings": ("replaces", lambda tenant_id, *_: Tenant.objects.get(pk=tenant_id).text_search_config),
+}
+
+
+def with_state(address: str, data: Any) -> Any:
+    """Return the data of a POST with the present state, if the form at the address names one and the data do not."""
+    try:
+        found = resolve(urlsplit(address).path)
+    except Resolver404:
+        return data
+    field, state = STATES.get(found.url_name or "", ("", None))
+    if state is None or not isinstance(data, dict | None) or field in (data or {}):
+        return data
+    if field == "edited_from" and (version := parse_qs(urlsplit(address).query).get("version")):
+        return {**(data or {}), field: version[0]}
+    tenant_id = found.kwargs["tenant_id"]
+    with tenant_scope(tenant_id):
+        return {**(data or {}), field: state(tenant_id, found.kwargs, data or {})}
+
+
+def post_as_browsers_do() -> None:
+    """Have test clients send the state with every form that has it."""
+    post: Any = Client.post
+
+    def posted(self: Client, path: str, data: Any = None, *args: Any, **more: Any) -> Any:
+        return post(self, path, with_state(path, data), *args, **more)
+
+    Client.post = posted  # type: ignore[method-assign, assignment]

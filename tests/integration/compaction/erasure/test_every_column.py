@@ -30,6 +30,7 @@ STAYS = {
     "apikey": "names and prefixes are configuration; keys are revoked, not erased",
     "idempotencyrecord.idempotency_key": "chosen by the client; deleted after 24 hours",
     "auditentry.fields": "names of fields",
+    "auditentry.details": "numbers, choices and keyed hashes of queries",
     "recalledtext.context_partition": "of the receiver; deleted after 30 days",
     "retrievaltick.context_partition": "of the receiver; folded within seconds",
     "retrievaltick.recalled_hashes": "hashes",

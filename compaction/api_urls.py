@@ -7,7 +7,7 @@ from compaction.erasure import api as erasure
 from compaction.pipeline.api import compactions, prompts
 from compaction.rollups import api as rollups
 from compaction.sessions.api import messages, sessions
-from memory_platform.rest import converters  # noqa: F401 - makes its types known
+from memory_platform.rest import url_converters  # noqa: F401 - makes its types known
 
 _SESSION = "sessions/<uuid:session_id>"
 _DESTINATION = "alert-destinations/<uuid:destination_id>"

@@ -15,7 +15,7 @@ from context.profiles.api.endpoints import (
 )
 from context.profiles.api.profiles import AssignmentEndpoints, ProfileEndpoints
 from context.workbench.api import ContextExplainEndpoint
-from memory_platform.rest import converters  # noqa: F401 - makes its types known
+from memory_platform.rest import url_converters  # noqa: F401 - makes its types known
 
 _VOTES = "memories/<uuid:memory_id>/feedback"
 _SCORING = "profiles/<name:name>"

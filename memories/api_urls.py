@@ -15,7 +15,7 @@ from memories.store.api import memories as api
 from memories.store.api.import_export import ExportEndpoint, ImportEndpoint
 from memories.store.api.moves import MemoryMoveEndpoint
 from memories.tenancy.api.keys import ApiKeyEndpoint, ApiKeyListEndpoint
-from memory_platform.rest import converters  # noqa: F401 - registers the path converters
+from memory_platform.rest import url_converters  # noqa: F401 - registers the path converters
 
 urlpatterns = [
     path("memories", api.MemoryListEndpoint.as_view(), name="api-memories"),

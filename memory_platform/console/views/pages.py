@@ -32,7 +32,7 @@ from memories.tenancy.tenant_pages import tenant_page
 from memories.tenancy.views.page_actions import by_operator
 from memory_platform.console.act_kinds import UNDONE_BY_ADMINS
 from memory_platform.console.action_items import ACTION_ITEM_KINDS, ActionItem, action_items
-from memory_platform.console.activity import activity_curves
+from memory_platform.console.activity_charts import activity_curves
 from memory_platform.console.acts import list_acts, read_acts
 from memory_platform.console.design_samples import component_samples
 from memory_platform.console.first_steps import first_steps

@@ -18,7 +18,7 @@ from memories.models import Memory, Tenant
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.console import heartbeats
 from memory_platform.console.action_items import action_items
-from memory_platform.console.activity import activity_curves
+from memory_platform.console.activity_charts import activity_curves
 from memory_platform.web.time_ranges import SPANS
 from tests.integration.compaction.pipeline.test_pages_runs import failed
 from tests.integration.page_helpers import HTMX, client_of, page, store_memories_for_pages, text_of

@@ -1,7 +1,8 @@
 """Acts that changed values are undone on the Activity page, and so is the undo; a later change prevents both."""
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 import pytest
 from django.test import Client
@@ -39,6 +40,7 @@ from memories.tenancy.actions.operators import add_member, change_role, remove_m
 from memories.tenancy.actions.saved_views import change_view, save_view
 from memories.tenancy.audit import Actor
 from memories.tenancy.scopes import tenant_scope
+from memory_platform.console.act_values import VALUE_KINDS, ValueKind
 from memory_platform.web.roles import Role, role_of
 from tests.integration.page_helpers import TESTER, as_stored, client_of, make_bakery_memories, page, text_of
 from tests.integration.session_scripts import as_decided, compacted, make_long_session, under_review
@@ -145,6 +147,18 @@ def test_settings_and_rules(activity: Activity, tenant: Tenant) -> None:
     with tenant_scope(tenant.pk):
         policy = RetentionPolicy.objects.for_tenant(tenant.pk).get()
     activity.check(retention, remove_retention_policy, policy=policy)
+
+
+def test_a_change_after_the_check_is_not_overwritten(
+    activity: Activity, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    activity.perform(set_tenant_language, tenant=tenant, language="german")
+    first, kinds = activity.rows()[0], cast(dict[str, ValueKind], VALUE_KINDS)
+    activity.perform(set_tenant_language, tenant=tenant, language="french")
+    seen = {str(tenant.pk): {"language": "german"}}  # as read before the other request
+    monkeypatch.setitem(kinds, "set_language", replace(kinds["set_language"], read=lambda *_: seen))
+    assert "This was changed again later." in activity.undo(first)
+    assert Tenant.objects.get(pk=tenant.pk).text_search_config == "french"
 
 
 def test_questions_views_snapshots_and_votes(activity: Activity, tenant: Tenant) -> None:

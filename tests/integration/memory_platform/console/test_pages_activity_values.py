@@ -160,7 +160,8 @@ def test_a_change_after_the_check_is_not_overwritten(
     seen = {str(tenant.pk): {"language": "german"}}  # as read before the other request
     monkeypatch.setitem(kinds, "set_language", replace(kinds["set_language"], read=lambda *_: seen))
     assert "This was changed again later." in activity.undo(first)
-    assert Tenant.objects.get(pk=tenant.pk).text_search_config == "french"
+    with tenant_scope(tenant.pk):
+        assert Tenant.objects.get(pk=tenant.pk).text_search_config == "french"
 
 
 def test_questions_views_snapshots_and_votes(activity: Activity, tenant: Tenant) -> None:

@@ -41,6 +41,8 @@ COMPARE_TIME_LIMIT_SECONDS = 600
 COMPARE_SECONDS = 240.0
 RETRY_BACKOFF_MAX_SECONDS = 300
 MEMORIES_PER_TASK = 100
+#: Memories of one call that tasks embed; the sweep embeds the others. Each message names all that its chain has left.
+ENQUEUED_MEMORIES_MAX = 10_000
 #: Time of one task that fills a model; the rest is another task, so that other work is not blocked.
 FILL_TURN_SECONDS = 20.0
 
@@ -176,7 +178,7 @@ def enqueue_embedding(tenant_id: UUID, memory_ids: Iterable[UUID]) -> None:
     """Embed the memories; with a local provider the entry point does."""
     if is_local_for(tenant_id):
         return
-    ids = list(memory_ids)
+    ids = list(memory_ids)[:ENQUEUED_MEMORIES_MAX]
     tasks = min(TENANT_CLAIMS_MAX, ceil(len(ids) / MEMORIES_PER_TASK))
     for number in range(tasks):
         send_after_commit(embed_memory.delay, tenant_id, *ids[number::tasks])

@@ -139,13 +139,14 @@ def _records(selection: Selection, finder: _Finder) -> list[Part]:
     ]
     evidence = GoldenMemory.objects.for_tenant(tenant_id).filter(memory__in=selection.memories.values("pk"))
     return [
+        # before the golden questions that they name
+        finder.mentions(HygieneAct.objects.for_tenant(tenant_id), "archived_ids", "kept", "changed"),
         finder.mentions(IdempotencyRecord.objects.for_tenant(tenant_id).exclude(answer=None), "answer"),
         *(map(Part, of_partition) if selection.is_partition else ()),
         finder.mentions(receipts, "memory_ids", "query", "request"),
         Part(golden.filter(pk__in=evidence.values("question"))),
         finder.quoting(golden, "text", "answer", is_deleted=True),
         finder.quoting(LongQuery.objects.for_tenant(tenant_id), "text", is_deleted=True),
-        finder.mentions(HygieneAct.objects.for_tenant(tenant_id), "archived_ids", "kept", "changed"),
         finder.mentions(RetrievalTick.objects.for_tenant(tenant_id), "memory_ids"),
     ]
 

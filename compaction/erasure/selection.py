@@ -11,6 +11,7 @@ from django.db.models import F, Q, QuerySet, TextField
 from django.db.models.functions import Cast, Coalesce
 
 from compaction.models import Compaction, Erasure, Message, RetentionPolicy, Session
+from context.models import Feedback, GoldenQuestion
 from memories.models import Memory, MemoryVersion
 from memories.services.partitions.paths import parse_partition
 from memories.tenancy.queries.conditions import path_condition
@@ -104,9 +105,16 @@ class Selection:
             yield from rows.order_by().values_list("content", flat=True).iterator(CHUNK)
 
     def named_among(self, ids: set[UUID]) -> set[UUID]:
-        """Return those of the ids that are memories, sessions or compactions of this erasure."""
-        compactions = Compaction.objects.for_tenant(self.tenant_id).filter(session__in=self.sessions.values("pk"))
-        sources = (self.memories, self.sessions, compactions)
+        """Return those of the ids that are memories or sessions of this erasure, or are erased with them."""
+        memories, golden = self.memories.values("pk"), GoldenQuestion.objects.for_tenant(self.tenant_id)
+        sources = (
+            self.memories,
+            self.sessions,
+            Compaction.objects.for_tenant(self.tenant_id).filter(session__in=self.sessions.values("pk")),
+            Feedback.objects.for_tenant(self.tenant_id).filter(memory__in=memories),
+            golden.filter(evidence__memory__in=memories),
+            golden.filter(self.within("partition_path")) if self.is_partition else golden.none(),
+        )
         return {pk for rows in sources for pk in rows.filter(pk__in=ids).values_list("pk", flat=True)}
 
 

@@ -79,12 +79,11 @@ def record_audit(
     by: Actor,
     now: datetime,
 ) -> AuditEntry:
-    """Write the audit row of one action, in the transaction of its change; `reason` is the actor's, not memory text.
+    """Write the audit row of one action, in the transaction of its change.
 
-    `details` are numbers, hashes and choices.
-
-    The row of a bulk or hygiene action has the id of its act, `act_id`, so that it can be undone (ADR-0137). `changes`
-    are stored as an act with the id of the row, outside of the log, so that an erasure can delete them (ADR-0282).
+    `reason` is the actor's, and `details` are numbers, hashes and choices: neither contains memory text. The row of a
+    bulk or hygiene action has the id of its act, `act_id`, so that it can be undone (ADR-0137). `changes` are stored as
+    an act with the id of the row, outside of the log, so that an erasure can delete them (ADR-0282).
     """
     entry = AuditEntry(tenant_id=tenant_id, at=now, verb=verb, target_kind=target_kind, fields=sorted(fields))
     entry.id = act_id or entry.id

@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import User
+from django.core.exceptions import ObjectDoesNotExist
 from django.utils.dateparse import parse_datetime
 
 from compaction.alerts.actions import RuleSetting, set_alert_rules
@@ -28,12 +29,12 @@ from context.evaluation.actions.golden_questions import set_golden_values
 from context.feedback.actions import set_votes
 from context.feedback.votes import vote_values
 from context.models import Feedback, GoldenQuestion
-from memories.models import Membership, SavedView, Snapshot, Tenant
+from memories.models import HygieneAct, Membership, SavedView, Snapshot, Tenant
 from memories.partitions.actions import restore_snapshot
 from memories.search.actions import set_tenant_language
 from memories.tenancy.actions.operators import add_member, change_role, remove_member
 from memories.tenancy.actions.saved_views import change_view, delete_view
-from memories.tenancy.audit import as_stored_value
+from memories.tenancy.audit import Actor, as_stored_value
 from memories.tenancy.exceptions import Conflict, NotFound
 from memories.tenancy.members import users_with_fixed_roles
 from memory_platform.web.roles import Operator, Role, role_of
@@ -82,13 +83,30 @@ def are_present(values: Values, present: Values) -> bool:
     )
 
 
-def set_former_values(verb: str, tenant_id: UUID, changed: Collection[Mapping[str, Any]], **who: Any) -> str:
-    """Set the values from before an act, and describe that. Raises `Conflict` `changed`, and as the action does."""
+def set_former_values(
+    verb: str, tenant_id: UUID, changed: Collection[Mapping[str, Any]], *, by: Actor, now: datetime
+) -> str:
+    """Set the values from before an act, and describe that.
+
+    Raises `Conflict` `changed` or `NotFound`, and as the action does: the caller must roll back then.
+    """
     values = stored_values(changed)
     if not are_present(values.after, present_values(verb, tenant_id, values.after.keys())):
-        raise Conflict("changed", "This was changed again later. Undo the later change first.")
-    VALUE_KINDS[verb].write(tenant_id, values.before, **who)
+        raise changed_later()
+    try:
+        VALUE_KINDS[verb].write(tenant_id, values.before, by=by, now=now)
+    except ObjectDoesNotExist as error:
+        raise NotFound("not_found", "What was changed no longer exists.") from error
+    # The action locks its rows only now, and stores the values that it replaced: those of another request show here.
+    undos = HygieneAct.objects.for_tenant(tenant_id).filter(act=HygieneAct.Act.CHANGE, at=now)
+    if not all(are_present(stored_values(undo.changed).before, values.after) for undo in undos):
+        raise changed_later()
     return f"Undone: {VALUE_KINDS[verb].said}"
+
+
+def changed_later() -> Conflict:
+    """Return the refusal to undo an act that is no longer in effect."""
+    return Conflict("changed", "This was changed again later. Undo the later change first.")
 
 
 def _rows(model: Any, tenant_id: UUID, target_ids: Collection[str]) -> dict[str, Any]:
@@ -96,10 +114,7 @@ def _rows(model: Any, tenant_id: UUID, target_ids: Collection[str]) -> dict[str,
 
 
 def _the_row(model: Any, tenant_id: UUID, target_id: str) -> Any:
-    row = model.objects.for_tenant(tenant_id).with_id(target_id).first()
-    if row is None:
-        raise NotFound("not_found", "What was changed no longer exists.")
-    return row
+    return model.objects.for_tenant(tenant_id).get(pk=target_id)
 
 
 def _members(tenant_id: UUID, target_ids: Collection[str]) -> Values:
@@ -110,9 +125,7 @@ def _members(tenant_id: UUID, target_ids: Collection[str]) -> Values:
 
 def _set_member(tenant_id: UUID, values: Values, **who: Any) -> None:
     for user_id, own in values.items():
-        user = User.objects.filter(pk=user_id).first()
-        if user is None:
-            raise NotFound("not_found", "This account no longer exists.")
+        user = User.objects.get(pk=user_id)
         if own["member"]:
             operator = Operator(User.objects.get(pk=who["by"].id), Role.ADMIN)
             if role_of(user) is None or users_with_fixed_roles([user], operator):
@@ -168,7 +181,7 @@ def _set_retention(tenant_id: UUID, values: Values, **who: Any) -> None:
             if days is not None:
                 tenant = Tenant.objects.get(pk=tenant_id)
                 set_retention_policy(tenant=tenant, partition=path, days=days, age_from=age_from, **who)
-            elif policy := RetentionPolicy.objects.for_tenant(tenant_id).of(path, age_from).first():
+            elif policy := RetentionPolicy.objects.for_tenant(tenant_id).of(path, age_from).select_for_update().first():
                 remove_retention_policy(policy=policy, **who)
 
 
@@ -190,7 +203,7 @@ def _views(tenant_id: UUID, target_ids: Collection[str]) -> Values:
 
 def _set_view(tenant_id: UUID, values: Values, **who: Any) -> None:
     for view_id, own in values.items():
-        view = _the_row(SavedView, tenant_id, view_id)
+        view = SavedView.objects.for_tenant(tenant_id).select_for_update().get(pk=view_id)
         if own["name"]:
             change_view(view=view, name=own["name"], is_shared=own["is_shared"], **who)
         else:

@@ -60,7 +60,7 @@ from memories.tenancy.actions.saved_views import restore_view
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import Conflict, NotFound
 from memory_platform.console.act_kinds import UNDONE_WHILE_LATEST
-from memory_platform.console.act_values import VALUE_KINDS, set_former_values
+from memory_platform.console.act_values import VALUE_KINDS, changed_later, set_former_values
 from memory_platform.console.acts import is_archived_by, latest_acts
 from memory_platform.web.numerals import counted
 
@@ -74,12 +74,8 @@ def undo_act(entry: AuditEntry, *, by: Actor, now: datetime) -> str:
     if undo is None:
         raise Conflict("cannot_undo", "This change cannot be undone.")
     if entry.verb in UNDONE_WHILE_LATEST and not latest_acts(entry.tenant_id, [entry]):
-        raise _changed()
+        raise changed_later()
     return undo(entry, by=by, now=now)
-
-
-def _changed() -> Conflict:
-    return Conflict("changed", "This was changed again later. Undo the later change first.")
 
 
 def _undo_hygiene(entry: AuditEntry, **who: Any) -> str:
@@ -118,7 +114,7 @@ def _archive_all(entry: AuditEntry, **who: Any) -> str:
     rows = Memory.objects.for_tenant(entry.tenant_id).unarchived().with_ids(entry.target_ids)
     ids = [row.pk for row in rows.filter(recorded_from__lte=entry.at)]
     if not ids:
-        raise _changed()
+        raise changed_later()
     archive_memories(tenant_id=entry.tenant_id, memory_ids=ids, **who)
     return f"Undone: {counted(len(ids), 'memory is', 'memories are')} archived."
 
@@ -135,7 +131,7 @@ def _former_version(entry: AuditEntry, **who: Any) -> str:
     rows = MemoryVersion.objects.for_tenant(entry.tenant_id).of_memory(memory.pk)
     former = rows.numbered(memory.version - 1)
     if memory.recorded_from > entry.at or former is None:
-        raise _changed()
+        raise changed_later()
     changes = {name: getattr(former, name) for name in RESTORED_FIELDS}
     update_memory(memory=memory, changes=changes, if_version=memory.version, **who)
     return f"Undone: version {former.version} is current again."

@@ -218,7 +218,7 @@ def _live(tenant_id: UUID, path: str, memory_ids: Iterable[UUID], now: datetime)
 
 
 def _add_evidence(question: GoldenQuestion, memory_ids: Collection[UUID]) -> None:
-    if question.evidence.count() + len(memory_ids) > EVIDENCE_MEMORIES_MAX:
+    if len({*question.evidence.values_list("memory_id", flat=True), *memory_ids}) > EVIDENCE_MEMORIES_MAX:
         raise InvalidInput("too_many", f"A golden question has at most {EVIDENCE_MEMORIES_MAX} memories.", "memory_ids")
     rows = [GoldenMemory(tenant_id=question.tenant_id, question=question, memory_id=pk) for pk in memory_ids]
     GoldenMemory.objects.bulk_create(rows, ignore_conflicts=True)

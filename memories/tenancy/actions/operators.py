@@ -69,10 +69,11 @@ def change_role(
     """Give a member another role, which holds in all their tenants; return it.
 
     Raises `InvalidInput`, or `Conflict`: `fixed_role` if the caller may not change it (`users_with_fixed_roles`), or
-    `last_admin` if one of their tenants would have no admin. `StaleVersion` if the present role is not `replaces`.
+    `last_admin` if one of their tenants would have no admin. `StaleVersion` if the present role, or "none", is not
+    `replaces`.
     """
     new, user = _role(role), membership.user
-    if replaces is not None and replaces != (role_of(user) or ""):
+    if replaces is not None and replaces != (role_of(user) or "none"):
         raise StaleVersion("stale_version", f"Someone else changed the role of {user.get_username()}.", "role")
     if is_fixed:
         detail = f"{user.get_username()} is a superuser or belongs to other tenants. A superuser changes the role."

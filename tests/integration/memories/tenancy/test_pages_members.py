@@ -100,6 +100,13 @@ def test_role_that_another_admin_changed_meanwhile_stays(admin: Client, tenant: 
     assert role_in_database(otto) is Role.ADMIN
 
 
+def test_member_without_a_role_gets_one(admin: Client, tenant: Tenant) -> None:
+    new_operator("otto", "viewer", tenant).groups.clear()
+    assert 'name="replaces" value="none"' in admin.get(page("members", tenant)).content.decode()
+    form = {"role": "operator", "replaces": "none"}
+    assert "otto is now operator." in text_of(admin.post(page("member-role", tenant, "otto"), form, follow=True))
+
+
 def test_role_is_fixed_for_members_of_foreign_tenants_and_superusers(
     admin: Client, tenant: Tenant, other_tenant: Tenant
 ) -> None:

@@ -1,7 +1,8 @@
 """Acts that changed values are undone on the Activity page, and so is the undo; a later change prevents both."""
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 import pytest
 from django.test import Client
@@ -17,9 +18,11 @@ from compaction.review.actions import (
     reopen_compaction,
     strike_journal_entry,
 )
+from context.evaluation.actions import golden_questions
 from context.evaluation.actions.golden_questions import (
     add_golden_memory,
     collect_golden_question,
+    remove_golden_memory,
     update_golden_question,
 )
 from context.feedback.actions import record_feedback
@@ -39,6 +42,7 @@ from memories.tenancy.actions.operators import add_member, change_role, remove_m
 from memories.tenancy.actions.saved_views import change_view, save_view
 from memories.tenancy.audit import Actor
 from memories.tenancy.scopes import tenant_scope
+from memory_platform.console.act_values import VALUE_KINDS, ValueKind
 from memory_platform.web.roles import Role, role_of
 from tests.integration.page_helpers import TESTER, as_stored, client_of, make_bakery_memories, page, text_of
 from tests.integration.session_scripts import as_decided, compacted, make_long_session, under_review
@@ -147,6 +151,19 @@ def test_settings_and_rules(activity: Activity, tenant: Tenant) -> None:
     activity.check(retention, remove_retention_policy, policy=policy)
 
 
+def test_a_change_after_the_check_is_not_overwritten(
+    activity: Activity, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    activity.perform(set_tenant_language, tenant=tenant, language="german")
+    first, kinds = activity.rows()[0], cast(dict[str, ValueKind], VALUE_KINDS)
+    activity.perform(set_tenant_language, tenant=tenant, language="french")
+    seen = {str(tenant.pk): {"language": "german"}}  # as read before the other request
+    monkeypatch.setitem(kinds, "set_language", replace(kinds["set_language"], read=lambda *_: seen))
+    assert "This was changed again later." in activity.undo(first)
+    with tenant_scope(tenant.pk):
+        assert Tenant.objects.get(pk=tenant.pk).text_search_config == "french"
+
+
 def test_questions_views_snapshots_and_votes(activity: Activity, tenant: Tenant) -> None:
     one, other, *_ = make_bakery_memories(tenant)
     collected = {"tenant_id": tenant.pk, "text": "When do we open?", "memory_ids": [one.pk]}
@@ -183,6 +200,20 @@ def test_questions_views_snapshots_and_votes(activity: Activity, tenant: Tenant)
     activity.check(votes, record_feedback, feedback="POSITIVE", **vote)
     row = activity.check(votes, record_feedback, feedback="VERY_NEGATIVE", reason="Wrong", **vote)
     assert "weight: 1.0 → -3.0" in row.changes
+
+
+def test_evidence_comes_back_to_a_full_question(
+    activity: Activity, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(golden_questions, "EVIDENCE_MEMORIES_MAX", 2)
+    ids = [memory.pk for memory in make_bakery_memories(tenant)[:2]]
+    collected = {"tenant_id": tenant.pk, "text": "When do we open?", "memory_ids": ids}
+    question = activity.perform(collect_golden_question, **collected)
+
+    def evidence() -> list[Any]:
+        return sorted(question.evidence.values_list("memory_id", flat=True))
+
+    activity.check(evidence, remove_golden_memory, question=question, memory_id=ids[0])
 
 
 def test_summaries_and_facts_under_review(activity: Activity, tenant: Tenant) -> None:
@@ -262,6 +293,13 @@ def test_an_erasure_deletes_the_values_that_acts_stored_about_its_partition(acti
     activity.perform(edit_compaction_summary, compaction=proposal, text=f"{text.rpartition(' ')[0]}.")
     activity.perform(set_retention_policy, tenant=tenant, partition=path, age_from="archived", days=30)
     activity.perform(set_tenant_language, tenant=tenant, language="german")
+    new = NewMemory(content="Rye is dark.", partition=parse_partition(path))
+    memory = activity.perform(store_memories, tenant=tenant, rows=[new])[0].memory
+    for vote, reason in (("POSITIVE", ""), ("VERY_NEGATIVE", "Wrong")):
+        activity.perform(record_feedback, tenant_id=tenant.pk, memory_id=memory.pk, feedback=vote, reason=reason)
+    asked: dict[str, Any] = {"text": "Which bread is dark?", "as_of": None}
+    question = activity.perform(collect_golden_question, tenant_id=tenant.pk, memory_ids=[memory.pk], **asked)
+    activity.perform(update_golden_question, question=question, answer="Rye", category="", **asked)
     now = timezone.now()
     with tenant_scope(tenant.pk):
         erasure = request_erasure(tenant=tenant, partition=path, is_enqueued=False, by=TESTER, now=now)
@@ -269,4 +307,4 @@ def test_an_erasure_deletes_the_values_that_acts_stored_about_its_partition(acti
     with tenant_scope(tenant.pk):
         kept = {row["field"] for act in HygieneAct.objects.for_tenant(tenant.pk) for row in act.changed}
     assert "language" in kept
-    assert not kept & {"summary_text", "archived"}
+    assert not kept & {"summary_text", "archived", "weight", "reason", "answer"}

@@ -50,4 +50,4 @@ def test_admin_makes_a_key_uses_its_curl_and_revokes_it(console: Page, acme: Ten
     console.goto(page("audit-log", acme))
     console.fill("#id_action", "api key")
     expect(console.locator("#rows tbody tr")).to_have_count(2)
-    expect(console.locator("#rows")).to_contain_text("Revoke api key")
+    expect(console.locator("#rows")).to_contain_text("Revoked an API key")

@@ -172,8 +172,8 @@ def test_page_of_a_memory_shows_fields_links_and_audit(client: Client, tenant: T
     text = text_of(client.get(page("memory", tenant, error.pk)))
     for expected in ("agent=service", "o200k_base", "cl100k_base", "solved_by", sensor.content):
         assert expected in text
-    assert "Store memories" in text
-    assert "Link memories" in text
+    assert "Stored memories" in text
+    assert "Linked two memories" in text
 
 
 def test_query_count_of_a_memory_does_not_grow(

@@ -73,7 +73,7 @@ def test_known_source_id_updates_its_memory_and_undo_returns_to_its_version(clie
     ("field", "value", "sentence"),
     [
         ("content", "", "This field is required."),
-        ("content", " ", "only white space"),
+        ("content", " ", "only whitespace"),
         ("content", "x" * (32 * 1024 + 1), "32"),
         ("kind", "Two words", "one lower-case word"),
         ("partition", "nonsense", "key=value"),

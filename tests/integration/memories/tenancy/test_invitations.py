@@ -61,7 +61,7 @@ def test_invited_person_creates_an_account_and_is_signed_in_with_the_role(admin:
     with tenant_scope(tenant.pk):
         assert Membership.objects.for_tenant(tenant.pk).of_username("otto").exists()
     log = text_of(admin.get(page("audit-log", tenant)))
-    assert "Accept invitation" in log
+    assert "Accepted an invitation" in log
     assert "invitation by anna" in log
 
 

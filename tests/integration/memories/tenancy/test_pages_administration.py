@@ -234,7 +234,7 @@ def test_entry_about_many_rows_offers_the_rest_behind_a_click(viewer: Client, te
             now=timezone.now(),
         )
     text = text_of(viewer.get(page("audit-log", tenant)))
-    assert "150 ids in all" in text
+    assert "150 IDs in all" in text
     assert "and 130 more" in text
     assert "and 4 more" in text
 

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils.dateparse import parse_datetime
 
 from memories.hygiene.findings import HygieneActionEffect
-from memories.models import HygieneAct, Memory, MemoryFinding, MemoryLink, MemoryPair
+from memories.models import AuditEntry, HygieneAct, Memory, MemoryFinding, MemoryLink, MemoryPair
 from memories.partitions.actions import link_memories, unlink_memories
 from memories.services.hygiene.rules import combine_memories
 from memories.services.store import bulk
@@ -149,9 +149,12 @@ def undo_hygiene(
     A memory that was changed, archived or restored since is skipped; retrievals and votes since then stay. The undo is
     an act itself, with what its own undo needs; `is_redo` names that one in the log. Raises
     `NotFound`, or `Conflict` and changes nothing then: `already_undone`, `duplicate` or `source_taken` where the same
-    text or `source_id` was stored since, `changed` if every memory would be skipped.
+    text or `source_id` was stored since, `changed` if every memory would be skipped, `is_undo` for an undo that only
+    `redo_hygiene` undoes.
     """
     act = _not_undone(tenant_id, act_id)
+    if act.act in _PERFORMED_AGAIN and _is_undo(act):
+        raise Conflict("is_undo", "This action is itself an undo. It can be undone on the Activity page.")
     ids = {*act.archived_ids, *(UUID(row["id"]) for row in (*act.kept, *act.changed))}
     memories = _locked(tenant_id, ids)
     for link in MemoryLink.objects.for_tenant(tenant_id).current().with_ids(act.link_ids).in_order():
@@ -209,6 +212,11 @@ def _not_undone(tenant_id: UUID, act_id: UUID) -> HygieneAct:
     if act.undone_at is not None:
         raise Conflict("already_undone", "This action was already undone.")
     return act
+
+
+def _is_undo(act: HygieneAct) -> bool:
+    entries = AuditEntry.objects.for_tenant(act.tenant_id).with_id(act.pk)
+    return bool(entries.of_verbs([f"undo_{act.act}"]).exists())
 
 
 @transaction.atomic

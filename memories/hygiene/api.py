@@ -98,7 +98,10 @@ class ActUndoEndpoint(Endpoint):
     @operation("acts_undo", {200: serializers.UndoneActOutput}, 404)
     @idempotent
     def post(self, request: Request, act_id: UUID) -> Response:
-        """Undo a hygiene action or a move, except for memories changed since. Needs a key of the whole tenant."""
+        """Undo a hygiene action or a move, except for memories changed since. Needs a key of the whole tenant.
+
+        An undo can be undone too, except for that of a merge, replacement or dismissal (409 `is_undo`).
+        """
         require_whole_tenant(self.key)
         self.body(EmptyInput)
         with tenant_scope(self.tenant_id):

@@ -1,5 +1,6 @@
 """Memories in Django admin. It calls the same actions as API and console and writes no row itself."""
 
+from collections import Counter
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ActionForm
+from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
 from django.db import models, transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -27,6 +29,7 @@ from memories.store.forms import MetadataField
 from memories.store.queries.memories import MemoryQuerySet
 from memories.store.serializers.import_export import FILE_CONTENT_TYPES, memory_lines
 from memories.tenancy.admin import TenantModelAdmin, by_now, tenant_ids_of
+from memories.tenancy.audit import record_search
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.forms import PlatformForm
 from memory_platform.web.htmx import HtmxRequest
@@ -150,7 +153,10 @@ class MemoryAdmin(TenantModelAdmin):
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """List memories, with links to the import page of the first tenants."""
         tenants = cast(HtmxRequest, request).tenants[:IMPORT_TENANTS_MAX]
-        return super().changelist_view(request, {**(extra_context or {}), "import_tenants": tenants})
+        response = super().changelist_view(request, {**(extra_context or {}), "import_tenants": tenants})
+        if listed := getattr(response, "context_data", {}).get("cl"):
+            _record_search(request, listed)
+        return response
 
     @admin.display(description="text")
     def short_content(self, memory: Memory) -> str:
@@ -265,6 +271,16 @@ class MemoryAdmin(TenantModelAdmin):
     @admin.action(description="Export selected live memories as CSV", permissions=["view"])
     def export_csv(self, request: HttpRequest, queryset: Any) -> HttpResponse | None:
         return _file_of(request, queryset, CSV)
+
+
+def _record_search(request: HttpRequest, listed: ChangeList) -> None:
+    """Record a search in each tenant of which it shows memories, and in a tenant that it searches alone."""
+    chosen = request.GET.get("tenant__id__exact")
+    searched = [pk for pk in tenant_ids_of(request) if chosen in (None, str(pk))]
+    found = Counter(row.tenant_id for row in listed.result_list) if listed.query else Counter()
+    for tenant_id in found or (searched if listed.query and len(searched) == 1 else ()):
+        results = found[tenant_id]
+        record_search("search_memories", listed.query, "", results=results, tenant_id=tenant_id, **by_now(request))
 
 
 def _file_of(request: HttpRequest, selected: Any, file_type: str) -> HttpResponse | None:

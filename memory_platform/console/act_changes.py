@@ -70,8 +70,9 @@ def _changes(act: HygieneAct) -> Iterator[str]:
     if act.act == HygieneAct.Act.MERGE:
         yield f"{len(act.archived_ids):,} merged into {len(act.kept):,}"
     if act.act == HygieneAct.Act.IMPORT:
-        yield f"{len(act.changed):,} created"
-    yield from _changed_values(act.changed)
+        yield f"{act.changed_count:,} created"  # type: ignore[attr-defined]
+    else:
+        yield from _changed_values(act.changed)
 
 
 def _changed_values(changed: Iterable[Mapping[str, Any]]) -> Iterator[str]:

@@ -35,7 +35,7 @@ from memories.search.actions import set_tenant_language
 from memories.tenancy.actions.operators import add_member, change_role, remove_member
 from memories.tenancy.actions.saved_views import change_view, delete_view
 from memories.tenancy.audit import Actor, as_stored_value
-from memories.tenancy.exceptions import Conflict, NotFound
+from memories.tenancy.exceptions import Conflict, Forbidden, NotFound
 from memories.tenancy.members import users_with_fixed_roles
 from memory_platform.web.roles import Operator, Role, role_of
 
@@ -204,6 +204,8 @@ def _views(tenant_id: UUID, target_ids: Collection[str]) -> Values:
 def _set_view(tenant_id: UUID, values: Values, **who: Any) -> None:
     for view_id, own in values.items():
         view = SavedView.objects.for_tenant(tenant_id).select_for_update().get(pk=view_id)
+        if not view.is_shared and str(view.user_id) != who["by"].id:
+            raise Forbidden("not_owner", "The view is private now. Only the person who saved it can undo this.")
         if own["name"]:
             change_view(view=view, name=own["name"], is_shared=own["is_shared"], **who)
         else:

@@ -3,11 +3,13 @@
 An act is an entry of the audit log that an operator may want to undo. Called inside a scope.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
+
+from django.db.models import F, Func, IntegerField
 
 from compaction.models import Compaction
 from context.models import (
@@ -84,6 +86,7 @@ class ActRow:
 
 #: Acts that are undone with what was stored for that.
 _STORED = STORED_ACTS.keys() | REPEATED_ACTS.keys() | VALUE_KINDS.keys()
+_IMPORTS = ("import_memories", "undo_import", "redo_import")
 POSSIBLE, FOR_ADMINS, DONE = "possible", "admins", "undone"
 
 
@@ -113,8 +116,7 @@ def list_acts(
 def read_acts(tenant_id: UUID, entries: Sequence[AuditEntry], *, is_admin: bool) -> list[ActRow]:
     """Return the rows of these entries, without parts of larger acts. The kinds of targets decide how many queries."""
     shown = _largest(entries)
-    stored = [row.pk for row in shown if row.verb in _STORED or row.verb in EDITS]
-    acts = HygieneAct.objects.for_tenant(tenant_id).in_bulk(stored)
+    acts = _stored_acts(tenant_id, [row for row in shown if row.verb in _STORED or row.verb in EDITS])
     memories = _memories(tenant_id, shown)
     texts = {pk: row.content for pk, row in memories.items()} | target_texts(tenant_id, shown)
     edited = edited_values(tenant_id, [row for row in shown if row.verb == "update_memory"])
@@ -129,6 +131,17 @@ def read_acts(tenant_id: UUID, entries: Sequence[AuditEntry], *, is_admin: bool)
         )
         for entry in shown
     ]
+
+
+def _stored_acts(tenant_id: UUID, entries: Iterable[AuditEntry]) -> dict[UUID, HygieneAct]:
+    """Return the stored acts by id; of imports, only how many memories, because one can be of 10,000."""
+    ids: dict[bool, list[UUID]] = {True: [], False: []}
+    for entry in entries:
+        ids[entry.verb in _IMPORTS].append(entry.pk)
+    acts = HygieneAct.objects.for_tenant(tenant_id)
+    length = Func(F("changed"), function="jsonb_array_length", output_field=IntegerField())
+    imports = acts.defer("changed", "archived_ids").annotate(changed_count=length)
+    return {**acts.in_bulk(ids[False]), **imports.in_bulk(ids[True])}
 
 
 def _shown_state(entry: AuditEntry, state: str, is_admin: bool) -> str:

@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 
 from memories.models import Membership, Tenant
 from memories.tenancy.audit import Actor, ChangedValue, record_audit
-from memories.tenancy.exceptions import Conflict, InvalidInput, StaleVersion
+from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound, StaleVersion
 from memories.tenancy.scopes import authentication_scope, tenant_scope
 from memory_platform.web.roles import Role, role_of
 
@@ -70,9 +70,13 @@ def change_role(
 
     Raises `InvalidInput`, or `Conflict`: `fixed_role` if the caller may not change it (`users_with_fixed_roles`), or
     `last_admin` if one of their tenants would have no admin. `StaleVersion` if the present role, or "none", is not
-    `replaces`.
+    `replaces`, `NotFound` if the member was removed.
     """
-    new, user = _role(role), membership.user
+    new = _role(role)
+    if not _is_present(membership):
+        raise NotFound("not_found", f"{membership.user.get_username()} is no longer a member.")
+    # An admin of another tenant locks other memberships. With its key free, the groups can refer to the row.
+    user = User.objects.select_for_update(no_key=True).get(pk=membership.user_id)
     if replaces is not None and replaces != (role_of(user) or "none"):
         raise StaleVersion("stale_version", f"Someone else changed the role of {user.get_username()}.", "role")
     if is_fixed:
@@ -97,7 +101,9 @@ def change_role(
 
 @transaction.atomic
 def remove_member(*, membership: Membership, by: Actor, now: datetime) -> None:
-    """Remove an operator's access to a tenant. Raises `Conflict` `last_admin`."""
+    """Remove an operator's access to a tenant, if they have it. Raises `Conflict` `last_admin`."""
+    if not _is_present(membership):
+        return
     _keep_an_admin(membership, [membership.tenant_id])
     tenant, user_id = membership.tenant, membership.user_id
     membership.delete()
@@ -119,13 +125,18 @@ def _audit_member(verb: str, user_id: int, tenant_id: UUID, by: Actor, now: date
     record_audit(verb, "user", [user_id], tenant_id=tenant_id, changes=[change], by=by, now=now)
 
 
+def _is_present(membership: Membership) -> bool:
+    """Lock the members of the tenant until the transaction ends; False if this one was removed meanwhile."""
+    return membership in list(Membership.objects.for_tenant(membership.tenant_id).locked())
+
+
 def _keep_an_admin(membership: Membership, tenant_ids: Collection[UUID]) -> None:
     """Raise `Conflict` `last_admin` if one of these tenants would have no admin without this member."""
-    list(Membership.objects.for_tenant(membership.tenant_id).locked())
     with authentication_scope():
         rows = Membership.objects.of_tenants(tenant_ids).with_roles()
-        kept = {row.tenant_id for row in rows if row.user_id != membership.user_id and role_of(row.user) is Role.ADMIN}
-    if role_of(membership.user) is Role.ADMIN and set(tenant_ids) - kept:
+        admins = {(row.tenant_id, row.user_id) for row in rows if role_of(row.user) is Role.ADMIN}
+    kept = {tenant_id for tenant_id, user_id in admins if user_id != membership.user_id}
+    if {tenant_id for tenant_id, _ in admins} - kept:
         name = membership.user.get_username()
         raise Conflict(
             "last_admin", f"{name} is the only admin of a tenant. Make another member an admin first.", "role"

@@ -8,7 +8,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from memories.hygiene.maintenance import find_unused_and_expiring_memories
-from memories.models import Memory, MemoryPair, Tenant, UncomparedMemory
+from memories.models import AuditEntry, Memory, MemoryPair, Tenant, UncomparedMemory
 from memories.tenancy.scopes import tenant_scope
 from tests.factories import make_memory
 from tests.integration.rest_helpers import MEMORIES, all_stored_memories, assert_problem, every_page
@@ -73,6 +73,9 @@ def test_merge_keeps_one_and_is_undone(api: APIClient, tenant: Tenant) -> None:
     assert_problem(api.post(f"{HYGIENE}/near_duplicate", {"action": "merge", "ids": [row["id"]]}), 409, "gone")
     undone = api.post(f"/api/v1/acts/{done['act_id']}/undo").json()
     assert (undone["action"], undone["skipped"]) == ("merge", 0)
+    with tenant_scope(tenant.pk):
+        undo = AuditEntry.objects.for_tenant(tenant.pk).get(verb="undo_merge")
+    assert_problem(api.post(f"/api/v1/acts/{undo.pk}/undo"), 409, "is_undo")  # it would draw no links
     assert len(rows_of(api)) == 1
 
 

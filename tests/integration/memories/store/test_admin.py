@@ -205,6 +205,24 @@ def test_list_searches_and_filters_within_the_tenants_of_a_person(
     assert "Sam prefers coffee." not in found
 
 
+def test_a_search_leaves_an_entry_where_it_finds_memories(
+    client: Client, superuser: Client, tenant: Tenant, other_tenant: Tenant
+) -> None:
+    def counts(of: Tenant) -> list[int]:
+        with tenant_scope(of.pk):
+            entries = AuditEntry.objects.for_tenant(of.pk).filter(verb="search_memories").order_by("at")
+            return [entry.details["results"] for entry in entries]
+
+    make_memory(tenant, "Alex prefers tea.")
+    client.get(page("memory_changelist"))
+    for text in ("tea", "tea", "coffee"):
+        client.get(page("memory_changelist"), {"q": text})
+    assert counts(tenant) == [1, 0]
+    superuser.get(page("memory_changelist"), {"q": "tea"})
+    superuser.get(page("memory_changelist"), {"q": "cake", "tenant__id__exact": str(other_tenant.pk)})
+    assert (counts(tenant), counts(other_tenant)) == ([1, 0, 1], [0])
+
+
 def test_nothing_can_be_added_or_deleted_raw(client: Client, tenant: Tenant) -> None:
     make_key(tenant)
     for name in ("memory", "apikey", "auditentry"):

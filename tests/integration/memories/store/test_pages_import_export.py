@@ -10,7 +10,9 @@ from unittest.mock import Mock
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
@@ -167,10 +169,12 @@ def test_preview_says_what_the_import_in_batches_then_does(
     assert done.context["report"] == {name: preview[name] for name in ("created", "updated", "existing", "invalid")}
     assert [row["line"] for row in done.context["lines"]] == [7, 10]
     assert contents(tenant) == ["early", "fine", "fine", "known", "past"]
-    (act,) = [
-        row for row in client.get(page("activity", tenant)).context["rows"] if row.entry.verb == "import_memories"
-    ]
+    with CaptureQueriesContext(connection) as queries:
+        rows = client.get(page("activity", tenant)).context["rows"]
+    (act,) = [row for row in rows if row.entry.verb == "import_memories"]
     assert act.changes == ["3 created"]
+    whole = "".join(query["sql"] for query in queries if '"memories_hygieneact"."changed",' in query["sql"])
+    assert act.entry.pk.hex not in whole, "an import can create 10,000"
     client.post(page("memories-bulk-undo", tenant, act.entry.pk))
     assert contents(tenant) == ["early", "known"]
 

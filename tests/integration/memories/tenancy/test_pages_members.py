@@ -7,9 +7,12 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from memories.models import Membership, Tenant
+from memories.models import AuditEntry, Membership, Tenant
+from memories.tenancy.actions.operators import change_role, remove_member
+from memories.tenancy.exceptions import NotFound, StaleVersion
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.roles import Role, role_of
+from tests.factories import FACTORY_NOW, TESTER
 from tests.integration.page_helpers import client_of, page, text_of
 from tests.users import PASSWORD, new_operator
 
@@ -98,6 +101,24 @@ def test_role_that_another_admin_changed_meanwhile_stays(admin: Client, tenant: 
     assert role_in_database(otto) is Role.VIEWER
     admin.post(page("member-role", tenant, "otto"), stale | {"replaces": "viewer"})
     assert role_in_database(otto) is Role.ADMIN
+
+
+def test_what_another_admin_did_before_the_lock_is_seen(tenant: Tenant) -> None:
+    otto = new_operator("otto", "viewer", tenant)
+    who: dict[str, Any] = {"by": TESTER, "now": FACTORY_NOW}
+    with tenant_scope(tenant.pk):
+        rows = Membership.objects.for_tenant(tenant.pk).with_roles()
+        first, second, third = (rows.get(user=otto) for _ in range(3))
+        change_role(membership=first, role="operator", is_fixed=False, **who)
+        with pytest.raises(StaleVersion):
+            change_role(membership=second, role="admin", replaces="viewer", is_fixed=False, **who)
+        for membership in (first, second):
+            remove_member(membership=membership, **who)
+        with pytest.raises(NotFound):
+            change_role(membership=third, role="admin", is_fixed=False, **who)
+        entries = AuditEntry.objects.for_tenant(tenant.pk).filter(target_kind="user", actor_id=TESTER.id)
+        verbs = entries.exclude(verb="add_member").values_list("verb", flat=True)
+        assert sorted(verbs) == ["change_role", "remove_member"]
 
 
 def test_member_without_a_role_gets_one(admin: Client, tenant: Tenant) -> None:

@@ -202,6 +202,17 @@ def test_questions_views_snapshots_and_votes(activity: Activity, tenant: Tenant)
     assert "weight: 1.0 → -3.0" in row.changes
 
 
+def test_a_view_that_is_private_again_is_shared_by_its_owner_alone(activity: Activity, tenant: Tenant) -> None:
+    vera = new_operator("vera", "operator", tenant)
+    by = Actor.operator(vera.pk, "vera")
+    view = {"tenant": tenant, "list_name": "memories", "name": "Pinned", "filters": {"kind": "fact"}, "by": by}
+    stored = activity.perform(save_view, is_shared=True, **view)
+    activity.perform(change_view, view=stored, name="Mine", is_shared=False, by=by)
+    row = activity.rows()[0]
+    assert "Only the person who saved it can undo this." in activity.undo(row)
+    assert "Undone:" in Activity(client_of(vera), tenant).undo(row)
+
+
 def test_evidence_comes_back_to_a_full_question(
     activity: Activity, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,7 +24,7 @@ from memories.embeddings.status import failed_embedding_backlogs, waiting_embedd
 from memories.models import EmbeddingModel, Memory, Partition, Tenant, TenantMemo
 from memories.services.partitions.counts import MemoryTally
 from memories.tenancy.exceptions import PlatformError
-from memories.tenancy.members import tenants_of
+from memories.tenancy.members import operator_actor, tenants_of
 from memories.tenancy.queries.rows import Backlog
 from memories.tenancy.queries.tenants import members_of
 from memories.tenancy.scopes import operator_read_scope, tenant_scope
@@ -213,9 +213,10 @@ def global_search(request: HtmxRequest) -> HttpResponse:
     form = SearchForm(request.GET)
     form.is_valid()
     text = form.cleaned_data.get("q", "")
+    submitted_by = None if wants_fragment(request) else operator_actor(request.operator)
     with tenant_scope(request.tenant.id):
         groups = search_everything(
-            request.tenant.id, text, is_admin=request.operator.can_administer, **by_operator(request)
+            request.tenant.id, text, is_admin=request.operator.can_administer, now=timezone.now(), by=submitted_by
         )
     page = {
         "section": "search",

@@ -25,6 +25,7 @@ from memories.models import EmbeddingModel, Memory, Partition, Tenant, TenantMem
 from memories.services.partitions.counts import MemoryTally
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.members import operator_actor, tenants_of
+from memories.tenancy.queries.audit import ABOUT_TEXT_MAX
 from memories.tenancy.queries.rows import Backlog
 from memories.tenancy.queries.tenants import members_of
 from memories.tenancy.scopes import operator_read_scope, tenant_scope
@@ -165,7 +166,7 @@ def job_list(request: HtmxRequest) -> HttpResponseBase:
 def act_list(request: HtmxRequest) -> HttpResponseBase:
     """List the acts of people, rules and agents, newest first, each with its undo."""
     form = ActFilterForm(request.GET)
-    page: dict[str, Any] = {"section": "activity", "form": form}
+    page: dict[str, Any] = {"section": "activity", "form": form, "about_text_max": ABOUT_TEXT_MAX}
     with tenant_scope(request.tenant.id):
         if form.is_valid():
             entries = list_acts(request.tenant.id, **form.filters(timezone.now()))

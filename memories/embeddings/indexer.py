@@ -6,7 +6,7 @@ tenant get their vectors in the same step; those of remote ones are noted as mis
 
 import logging
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -26,7 +26,8 @@ logger = logging.getLogger(__name__)
 MAX_ERROR_CHARACTERS = 200
 #: A younger memory is most likely being embedded by its writer.
 PENDING_GRACE = timedelta(seconds=10)
-#: Memories per sweep; the next one follows in seconds.
+#: Memories per sweep, which are put in order once, and per batch; the next sweep follows in seconds.
+SWEEP_MAX = 20_000
 SWEEP_BATCH = 500
 EMBEDDING_SWEEP_LOCK = "memories.sweep-pending-embeddings"
 
@@ -128,13 +129,16 @@ def embed_pending_memories(*, now: datetime) -> int:
 
 
 def _embed_oldest(now: datetime, lock: SweepLock) -> int:
-    """Embed until nothing is left; skip the tenants of a model that failed temporarily until the next sweep."""
+    """Embed in batches; skip the tenants of a model that failed temporarily until the next sweep."""
     done = 0
     failing: set[str] = set()
     passed_over: set[UUID] = set()
-    for _ in in_time(iter(lock.renew, False)):
-        former = len(passed_over)
-        for tenant_id, memory_ids in _pending_by_tenant(now, passed_over).items():
+    for pending in in_time(_pending_batches(now, passed_over)):
+        if not lock.renew():
+            break
+        for tenant_id, memory_ids in pending.items():
+            if tenant_id in passed_over:
+                continue
             model = active_model_name(tenant_id)
             try:
                 done += 0 if model in failing else index_memories(tenant_id, memory_ids)
@@ -143,19 +147,23 @@ def _embed_oldest(now: datetime, lock: SweepLock) -> int:
                 logger.warning("The sweep did not embed %s: %s", model, error.detail)
             if model in failing:
                 passed_over.add(tenant_id)
-        if len(passed_over) == former:
-            break
     return done
 
 
-def _pending_by_tenant(now: datetime, passed_over: Collection[UUID]) -> dict[UUID, list[UUID]]:
-    pending: dict[UUID, list[UUID]] = defaultdict(list)
-    with maintenance_scope():
-        rows = Memory.objects.of_other_tenants(passed_over).waiting_for_embedding(before=now - PENDING_GRACE)
-        in_turn = rows.with_turn("recorded_from", "id").order_by("turn", "recorded_from", "id")
-        for tenant_id, memory_id in in_turn.values_list("tenant_id", "id")[:SWEEP_BATCH]:
-            pending[tenant_id].append(memory_id)
-    return pending
+def _pending_batches(now: datetime, passed_over: Collection[UUID]) -> Iterator[dict[UUID, list[UUID]]]:
+    """Return the pending memories of each batch by tenant; read others after tenants were passed over."""
+    former = -1
+    while len(passed_over) > former:
+        former = len(passed_over)
+        with maintenance_scope():
+            rows = Memory.objects.of_other_tenants(passed_over).waiting_for_embedding(before=now - PENDING_GRACE)
+            in_turn = rows.with_turn("recorded_from", "id").order_by("turn", "recorded_from", "id")
+            waiting = list(in_turn.values_list("tenant_id", "id")[:SWEEP_MAX])
+        for start in range(0, len(waiting), SWEEP_BATCH):
+            pending: dict[UUID, list[UUID]] = defaultdict(list)
+            for tenant_id, memory_id in waiting[start : start + SWEEP_BATCH]:
+                pending[tenant_id].append(memory_id)
+            yield pending
 
 
 def embedding_models_with_work() -> list[tuple[UUID, UUID]]:

@@ -192,16 +192,17 @@ def read_memory_detail(tenant_id: UUID, memory_id: UUID) -> MemoryDetail | None:
 
 
 def find_memories_by_id_or_text(tenant_id: UUID, text: str, *, count: int, by: Actor, now: datetime) -> list[Memory]:
-    """Return memories in any state by id prefix, else live ones by words, best first; inside a scope.
-
-    It stores an audit entry.
-    """
-    found = _by_id_or_text(tenant_id, text, count, now)
+    """Return the memories of `suggested_memories` for a submitted text; inside a scope. It stores an audit entry."""
+    found = suggested_memories(tenant_id, text, count=count, now=now)
     record_search("search_memories", text, "", results=len(found), tenant_id=tenant_id, by=by, now=now)
     return found
 
 
-def _by_id_or_text(tenant_id: UUID, text: str, count: int, now: datetime) -> list[Memory]:
+def suggested_memories(tenant_id: UUID, text: str, *, count: int, now: datetime) -> list[Memory]:
+    """Return memories in any state by id prefix, else live ones by words, best first; inside a scope.
+
+    It stores no audit entry, because somebody is still typing (ADR-0274).
+    """
     memories = Memory.objects.for_tenant(tenant_id)
     bounds = id_prefix_bounds(text)
     by_id = list(memories.with_id_between(*bounds)[:count]) if bounds else []

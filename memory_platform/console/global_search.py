@@ -12,7 +12,7 @@ from django.urls import reverse
 from compaction.models import Message, Session
 from context.models import Receipt
 from memories.models import ApiKey, Partition
-from memories.search.browsing import find_memories_by_id_or_text
+from memories.search.browsing import find_memories_by_id_or_text, suggested_memories
 from memories.services.tenancy.id_prefix import id_prefix_bounds
 from memories.tenancy.audit import Actor
 from memories.tenancy.queries.rows import TenantRows
@@ -43,10 +43,12 @@ class SearchGroup:
     all_text: str = ""
 
 
-def search_everything(tenant_id: UUID, text: str, *, is_admin: bool, by: Actor, now: datetime) -> list[SearchGroup]:
+def search_everything(
+    tenant_id: UUID, text: str, *, is_admin: bool, now: datetime, by: Actor | None = None
+) -> list[SearchGroup]:
     """Return memories, contexts, sessions, partitions and, for admins, API keys; up to eight queries.
 
-    The first three are found by id or text.
+    The first three are found by id or text. `by` is who submitted the text, None while somebody is typing.
     """
     if len(text) < SEARCH_CHARACTERS_MIN:
         return []
@@ -79,11 +81,14 @@ def address_in(tenant_id: UUID, name: str, *more: object, **query: str) -> str:
     return f"{address}?{urlencode(query)}" if query else address
 
 
-def memory_group(tenant_id: UUID, text: str, *, by: Actor, now: datetime) -> SearchGroup:
-    """Return memories by id or words; inside a scope."""
+def memory_group(tenant_id: UUID, text: str, *, now: datetime, by: Actor | None = None) -> SearchGroup:
+    """Return memories by id or words; inside a scope. With `by`, who submitted the text, it stores an audit entry."""
+    if by is None:
+        memories = suggested_memories(tenant_id, text, count=SHOWN_MAX, now=now)
+    else:
+        memories = find_memories_by_id_or_text(tenant_id, text, count=SHOWN_MAX, by=by, now=now)
     hits = [
-        GlobalSearchResult(address_in(tenant_id, "memory", row.pk), row.content, row.partition_path)
-        for row in find_memories_by_id_or_text(tenant_id, text, count=SHOWN_MAX, by=by, now=now)
+        GlobalSearchResult(address_in(tenant_id, "memory", row.pk), row.content, row.partition_path) for row in memories
     ]
     return SearchGroup("memories", "Memories", hits, address_in(tenant_id, "memories", q=text), "Search all memories")
 

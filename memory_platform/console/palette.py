@@ -7,7 +7,6 @@ from uuid import UUID
 
 from django.urls import reverse
 
-from memories.tenancy.audit import Actor
 from memory_platform.console.global_search import (
     SEARCH_CHARACTERS_MIN,
     GlobalSearchResult,
@@ -55,7 +54,7 @@ _OTHER_PAGES = {
 }
 
 
-def find_commands(tenant_id: UUID, role: Role, text: str, *, by: Actor, now: datetime) -> list[SearchGroup]:
+def find_commands(tenant_id: UUID, role: Role, text: str, *, now: datetime) -> list[SearchGroup]:
     """Return the entries that match every word of the text; without a text, all actions and pages. Inside a scope."""
     words = text.casefold().split()
     groups = [
@@ -63,7 +62,7 @@ def find_commands(tenant_id: UUID, role: Role, text: str, *, by: Actor, now: dat
         SearchGroup("pages", "Pages", _matching(_pages(tenant_id, role), words)),
     ]
     if len(text) >= SEARCH_CHARACTERS_MIN:
-        groups += [memory_group(tenant_id, text, by=by, now=now), session_group(tenant_id, text)]
+        groups += [memory_group(tenant_id, text, now=now), session_group(tenant_id, text)]
         groups += [key_group(tenant_id, text)] if role.includes(Role.ADMIN) else []
     return [group for group in groups if group.hits]
 

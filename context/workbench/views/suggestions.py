@@ -11,8 +11,7 @@ from django.utils import timezone
 from context.workbench.forms import SuggestionForm
 from context.workbench.views.preview import FOCI_OFFERED_MAX
 from memories.models import Partition
-from memories.search.browsing import find_memories_by_id_or_text
-from memories.tenancy.members import operator_actor
+from memories.search.browsing import suggested_memories
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
 from memory_platform.web.htmx import HtmxRequest, wants_fragment
@@ -35,9 +34,9 @@ def context_suggestions(request: HtmxRequest) -> HttpResponseBase:
     page_data: dict[str, Any] = {"words": words}
     with tenant_scope(request.tenant.id):
         if len(words) >= _CHARACTERS_MIN:
-            by, now = operator_actor(request.operator), timezone.now()
-            found = find_memories_by_id_or_text(request.tenant.id, words, count=FOCI_OFFERED_MAX, by=by, now=now)
-            page_data["memories"] = found
+            page_data["memories"] = suggested_memories(
+                request.tenant.id, words, count=FOCI_OFFERED_MAX, now=timezone.now()
+            )
         if "partition" in request.GET:
             rows = Partition.objects.for_tenant(request.tenant.id)
             page_data["partitions"] = (rows.path_containing(path) if path else rows).paths(PARTITIONS_FOUND_MAX)

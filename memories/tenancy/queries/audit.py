@@ -13,6 +13,8 @@ from memories.tenancy.queries.insertions import execute
 from memories.tenancy.queries.methods import rows_among, rows_by, rows_ordered_by
 from memories.tenancy.queries.rows import TenantRows
 
+#: Entries about a text that a list finds; an earlier end of the time range finds older ones.
+ABOUT_TEXT_MAX = 1_000
 _LAST_CHARACTER = "\U0010ffff"
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('audit seals of ' || %s, 0))"
 _REDACT = "SELECT redact_audit_entries(%s, %s)"
@@ -34,20 +36,29 @@ class AuditEntryQuerySet(TenantRows):
         return self._about_any([str(target_id) for target_id in target_ids]).of_kind(target_kind)
 
     def about_text(self, text: str, target_ids: Iterable[str]) -> Self:
-        """Entries with one of these ids, or whose first target begins with the text."""
-        beginning = self.filter(target_ids__0__gte=text, target_ids__0__lt=f"{text}{_LAST_CHARACTER}")
-        return self._about_any([text, *target_ids], beginning)
+        """The newest `ABOUT_TEXT_MAX` entries with one of these ids, or whose first target begins with the text.
 
-    def _about_any(self, target_ids: list[str], *others: Self) -> Self:
-        """Entries with one of these ids among their targets, and the others.
+        With a limit on each part, the planner uses indexes however many entries there are.
+        """
+        beginning = self.filter(target_ids__0__gte=text, target_ids__0__lt=f"{text}{_LAST_CHARACTER}")
+        parts = [*self._parts_about([text, *target_ids]), beginning]
+        return self._among([rows.newest_first()[:ABOUT_TEXT_MAX] for rows in parts])
+
+    def _about_any(self, target_ids: list[str]) -> Self:
+        return self._among(self._parts_about(target_ids))
+
+    def _parts_about(self, target_ids: list[str]) -> list[Self]:
+        """Entries with one of these ids as their first target, and those with one among several.
 
         An index finds the first target. Operators of arrays cannot use an index, so all others are read (ADR-0259).
-        One union finds the entries: with OR, every entry would be compared with each part.
         """
-        first = self.filter(target_ids__0__in=target_ids)
         several = self.filter(target_ids__1__isnull=False, target_ids__overlap=target_ids)
-        found = [rows.values("pk") for rows in (several, *others)]
-        return self.filter(pk__in=first.values("pk").union(*found))
+        return [self.filter(target_ids__0__in=target_ids), several]
+
+    def _among(self, parts: Iterable[Self]) -> Self:
+        """Entries of any part, by one union: with OR, every entry would be compared with each part."""
+        first, *others = (rows.values("pk") for rows in parts)
+        return self.filter(pk__in=first.union(*others))
 
     def without_agent_traffic(self) -> Self:
         """Entries without what API keys do in every turn."""

@@ -24,7 +24,8 @@ from memories.embeddings.status import failed_embedding_backlogs, waiting_embedd
 from memories.models import EmbeddingModel, Memory, Partition, Tenant, TenantMemo
 from memories.services.partitions.counts import MemoryTally
 from memories.tenancy.exceptions import PlatformError
-from memories.tenancy.members import tenants_of
+from memories.tenancy.members import operator_actor, tenants_of
+from memories.tenancy.queries.audit import ABOUT_TEXT_MAX
 from memories.tenancy.queries.rows import Backlog
 from memories.tenancy.queries.tenants import members_of
 from memories.tenancy.scopes import operator_read_scope, tenant_scope
@@ -165,7 +166,7 @@ def job_list(request: HtmxRequest) -> HttpResponseBase:
 def act_list(request: HtmxRequest) -> HttpResponseBase:
     """List the acts of people, rules and agents, newest first, each with its undo."""
     form = ActFilterForm(request.GET)
-    page: dict[str, Any] = {"section": "activity", "form": form}
+    page: dict[str, Any] = {"section": "activity", "form": form, "about_text_max": ABOUT_TEXT_MAX}
     with tenant_scope(request.tenant.id):
         if form.is_valid():
             entries = list_acts(request.tenant.id, **form.filters(timezone.now()))
@@ -213,9 +214,10 @@ def global_search(request: HtmxRequest) -> HttpResponse:
     form = SearchForm(request.GET)
     form.is_valid()
     text = form.cleaned_data.get("q", "")
+    submitted_by = None if wants_fragment(request) else operator_actor(request.operator)
     with tenant_scope(request.tenant.id):
         groups = search_everything(
-            request.tenant.id, text, is_admin=request.operator.can_administer, **by_operator(request)
+            request.tenant.id, text, is_admin=request.operator.can_administer, now=timezone.now(), by=submitted_by
         )
     page = {
         "section": "search",

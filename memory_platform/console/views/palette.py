@@ -3,11 +3,11 @@
 from django.http import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.http import urlencode
 
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
-from memories.tenancy.views.page_actions import by_operator
 from memory_platform.console.forms import SearchForm
 from memory_platform.console.palette import find_commands
 from memory_platform.web.htmx import HtmxRequest, wants_fragment
@@ -22,6 +22,6 @@ def palette(request: HtmxRequest) -> HttpResponseBase:
     if not wants_fragment(request):
         return redirect(f"{reverse('search', args=[request.tenant.id])}?{urlencode({'q': text})}")
     with tenant_scope(request.tenant.id):
-        groups = find_commands(request.tenant.id, request.operator.role, text, **by_operator(request))
+        groups = find_commands(request.tenant.id, request.operator.role, text, now=timezone.now())
     page = {"groups": groups, "found": sum(len(group.hits) for group in groups)}
     return render_page(request, "memory_platform/console/_palette_options.html", page)

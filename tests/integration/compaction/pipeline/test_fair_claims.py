@@ -166,5 +166,5 @@ def test_sweep_of_pending_memories_takes_tenants_in_turn(
     monkeypatch.setattr(indexer, "SWEEP_BATCH", 2)
     oldest, _ = (make_memory(tenant, now=FACTORY_NOW - timedelta(seconds=age)) for age in (2, 1))
     other = make_memory(other_tenant, now=FACTORY_NOW + timedelta(seconds=5))
-    pending = indexer._pending_by_tenant(FACTORY_NOW + timedelta(minutes=1), set())
-    assert pending == {tenant.pk: [oldest.pk], other_tenant.pk: [other.pk]}
+    pending = indexer._pending_batches(FACTORY_NOW + timedelta(minutes=1), set())
+    assert next(pending) == {tenant.pk: [oldest.pk], other_tenant.pk: [other.pk]}

@@ -11,6 +11,8 @@ from uuid import uuid4
 import numpy as np
 import pytest
 from django.core.cache import cache
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from kombu.exceptions import OperationalError as BrokerError
 
 from memories import tasks
@@ -259,10 +261,13 @@ def test_sweep_embeds_what_was_left_behind_in_every_tenant(tenant: Tenant, other
     assert [reread_memory(memory).embedding_state for memory in (young, archived)] == ["pending", "pending"]
 
 
-def test_sweep_takes_a_bounded_batch_oldest_first(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(indexer, "SWEEP_BATCH", 2)
+def test_sweep_takes_a_bounded_number_oldest_first(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(indexer, "SWEEP_MAX", 2)
+    monkeypatch.setattr(indexer, "SWEEP_BATCH", 1)
     newest, middle, oldest = (make_memory(tenant, now=FACTORY_NOW - timedelta(hours=hours)) for hours in range(3))
-    assert indexer.embed_pending_memories(now=FACTORY_NOW + timedelta(minutes=1)) == 2
+    with CaptureQueriesContext(connection) as queries:
+        assert indexer.embed_pending_memories(now=FACTORY_NOW + timedelta(minutes=1)) == 2
+    assert sum("ROW_NUMBER()" in query["sql"] for query in queries) == 1, "ordered once, not for each batch"
     assert [reread_memory(memory).embedding_state for memory in (newest, middle, oldest)] == [
         "pending",
         "ready",

@@ -104,9 +104,6 @@ def test_every_page_that_searches_or_previews_leaves_an_entry(admin: Client, ten
         ("golden-new", "preview_context", {"text": "six bread"}),
         ("memories", "search_memories", {"q": "seven bread"}),
         ("memories", "search_memories", {"q": "eight bread", "state": "archived"}),
-        ("search", "search_memories", {"q": "nine bread"}),
-        ("palette", "search_memories", {"q": "ten bread"}),
-        ("context-suggest", "search_memories", {"focus_memory": "eleven bread"}),
     ]
     addresses = [(page(name, tenant), verb, query) for name, verb, query in pages]
     addresses.append((page("memory-merge", tenant, other.pk), "search_memories", {}))
@@ -114,6 +111,16 @@ def test_every_page_that_searches_or_previews_leaves_an_entry(admin: Client, ten
         before = len(entries_of(tenant, verb=verb))
         assert admin.get(address, query, headers={"HX-Request": "true"}).status_code == 200
         assert len(entries_of(tenant, verb=verb)) == before + 1, (address, query)
+
+
+def test_only_a_submitted_text_of_the_search_field_leaves_an_entry(admin: Client, tenant: Tenant) -> None:
+    make_memory(tenant, "Bread is baked at night.")
+    for name, field in (("search", "q"), ("palette", "q"), ("context-suggest", "focus_memory")):
+        shown = admin.get(page(name, tenant), {field: "bread"}, headers={"HX-Request": "true"})
+        assert "Bread is baked" in text_of(shown), name
+    assert entries_of(tenant, verb="search_memories") == []
+    admin.get(page("search", tenant), {"q": "bread"})
+    assert len(entries_of(tenant, verb="search_memories")) == 1
 
 
 def test_search_is_answered_if_the_database_accepts_no_entry(

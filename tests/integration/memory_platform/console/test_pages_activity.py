@@ -24,6 +24,7 @@ from memories.store.actions.edit import archive_memory, restore_memory, update_m
 from memories.tenancy.audit import Actor
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.console.acts import list_acts
+from tests.factories import make_memory
 from tests.integration.page_helpers import HTMX, TESTER, as_stored, client_of, make_bakery_memories, page, text_of
 from tests.integration.session_scripts import as_decided, compacted, make_long_session, under_review
 from tests.users import new_operator
@@ -178,6 +179,21 @@ def test_acts_are_found_by_kind_person_time_and_words_of_what_they_changed(clien
     assert labels(before=f"{long_ago:%Y-%m-%dT23:59}") == ["Created a budget profile"]
     assert labels(q="zeppelin") == []
     assert client.get(page("activity", tenant), {"kind": "nothing"}, headers=HTMX).status_code == 422
+
+
+def test_only_the_newest_acts_about_a_text_are_listed(
+    client: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = make_memory(tenant, "Bread is baked at noon.")
+    with tenant_scope(tenant.pk):
+        for confidence in (0.25, 0.5, 0.75):
+            update_memory(memory=memory, changes={"confidence": confidence}, **by_now())
+    monkeypatch.setattr("memories.tenancy.queries.audit.ABOUT_TEXT_MAX", 2)
+    for text in ("noon", str(memory.pk)[:10]):
+        assert [change for row in rows_of(client, tenant, q=text) for change in row.changes] == [
+            "confidence: 0.5 → 0.75",
+            "confidence: 0.25 → 0.5",
+        ]
 
 
 def test_profiles_show_former_and_new_numbers(client: Client, tenant: Tenant) -> None:

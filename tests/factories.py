@@ -30,13 +30,12 @@ def make_memory(
     tenant: Tenant, content: str = "", *, partition: str = "", is_embedded: bool = False, **fields: Any
 ) -> Memory:
     """A stored memory; `fields` are those of `NewMemory` and `store_memories`. `is_embedded` gives it its vector."""
-    actions: dict[str, Any] = {
-        name: fields.pop(name) for name in ("now", "by", "refuses_recalled_text", "reach") if name in fields
-    }
+    actions: dict[str, Any] = {"now": FACTORY_NOW, "by": TESTER}
+    actions |= {name: fields.pop(name) for name in ("now", "by", "refuses_recalled_text", "reach") if name in fields}
     text = content or f"memory number {next(_numbers)}"
     row = NewMemory(content=text, partition=parse_partition(partition), **fields)
     with tenant_scope(tenant.pk):
-        (result,) = store_memories(tenant=tenant, rows=[row], **{"now": FACTORY_NOW, "by": TESTER} | actions)
+        (result,) = store_memories(tenant=tenant, rows=[row], **actions)
     assert result.memory is not None
     if is_embedded:
         index_memories(tenant.pk, [result.memory.pk])

@@ -331,11 +331,13 @@ BOUNDED = {
         "hygiene/statements/lists.py:_has_items",
     },
     "a list of the module": {
+        "assembly/model_catalog.py:find_family",
         "hygiene/replacement/vocabulary.py:_language",
         "hygiene/replacement/vocabulary.py:status_words",
         "hygiene/statements/vocabulary.py:_german_numbers",
         "packer/core.py:flip_weight_range",
         "pipeline/retention/units.py:_listed",
+        "pipeline/statements/languages/__init__.py:days",
     },
     "the fields of one request or form": {
         "profiles/compaction_policy.py:problems_of_policy",
@@ -430,13 +432,13 @@ def test_no_function_with_nested_loops_is_without_a_stage() -> None:
     finally:
         sys.setprofile(former)
     files = [file for app in ("memories", "context", "compaction") for file in (ROOT / app / "services").rglob("*.py")]
-    without = {
-        f"{file.relative_to(ROOT).as_posix().partition('/services/')[2]}:{name}"
+    nested = {
+        f"{file.relative_to(ROOT).as_posix().partition('/services/')[2]}:{name}": (str(file), name)
         for file in files
         for name in nested_loops(ast.parse(file.read_text()))
-        if (str(file), name) not in called
     }
-    assert without == set().union(*BOUNDED.values())
+    bounded = set().union(*BOUNDED.values())
+    assert {name for name, place in nested.items() if place not in called} <= bounded <= nested.keys()
 
 
 @pytest.mark.parametrize("stage", STAGES)

@@ -25,6 +25,7 @@ class Entry:
     target_ids: list[str] = field(default_factory=lambda: ["a", "b"])
     fields: list[str] = field(default_factory=list)
     reason: str = ""
+    details: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,7 @@ def test_hashes_stay_the_same_for_ever() -> None:
         {"target_ids": ["a,b"]},
         {"target_ids": ["a"], "fields": ["b"]},
         {"reason": "x"},
+        {"details": {"days": 30}},
     ],
 )
 def test_every_value_of_an_entry_counts(change: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ from functools import partial
 from statistics import median
 from typing import Any
 
-from benchmarks.database import throwaway_database
+from benchmarks.database import new_benchmark_tenant, store_in_batches, throwaway_database
 from benchmarks.timing import Stopwatch, argument_parser
 
 #: A rare and a common word, beginnings of ids, from a sixteenth of them to one in 4,096, and nothing.
@@ -42,13 +42,12 @@ def _filled(name: str, entries: int, step: int) -> Any:
     from django.db import connection, connections
     from django.utils import timezone
 
+    from memories.services.store.drafts import NewMemory
     from memories.tenancy.scopes import tenant_scope
-    from tests.factories import make_memory, make_tenant
 
-    tenant, now = make_tenant(name), timezone.now()
-    for word, count in (("zeppelin", 5), ("bread", 300)):
-        for number in range(count):
-            make_memory(tenant, f"{word} {number}", now=now)
+    tenant = new_benchmark_tenant(name)
+    rows = [NewMemory(content=f"{word} {n}") for word, count in (("zeppelin", 5), ("bread", 300)) for n in range(count)]
+    store_in_batches(tenant, rows, now=timezone.now(), batch=1, with_vectors=False)
     with connections["owner"].cursor() as owner:
         owner.execute("ALTER TABLE memories_auditentry DISABLE TRIGGER queued_for_a_seal")
         with tenant_scope(tenant.pk), connection.cursor() as cursor:

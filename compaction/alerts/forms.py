@@ -7,7 +7,7 @@ from django import forms
 from django.forms import BoundField
 
 from compaction.alerts.actions import RuleSetting
-from compaction.alerts.channels import address_error
+from compaction.alerts.channels import address_error, is_mail_configured
 from compaction.models import AlertDestination, AlertRule
 from compaction.models.alerts import ADDRESS_CHARACTERS_MAX
 from compaction.services.alerts.rules import RULE_KINDS, RuleKind, state_of_rules
@@ -60,10 +60,15 @@ class AlertRulesForm(PlatformForm):
         return {"settings": settings, "replaces": values["replaces"]}
 
 
+def _first_kind() -> str:
+    """Return the kind that a new form selects: e-mail only if it can be sent."""
+    return AlertDestination.Kind.EMAIL if is_mail_configured() else AlertDestination.Kind.WEBHOOK
+
+
 class AlertDestinationForm(PlatformForm):
     """A new destination."""
 
-    kind = forms.ChoiceField(choices=AlertDestination.Kind.choices)
+    kind = forms.ChoiceField(choices=AlertDestination.Kind.choices, initial=_first_kind)
     address = forms.CharField(max_length=ADDRESS_CHARACTERS_MAX)
     sends_closing = forms.BooleanField(required=False)
 

@@ -55,7 +55,9 @@ def destinations_of(tenant: Tenant) -> list[AlertDestination]:
 
 def test_admin_sets_rules_and_the_alert_is_shown_until_it_closes(admin: Client, tenant: Tenant) -> None:
     address = page("alerts", tenant)
-    assert "No rules enabled" in text_of(admin.get(address))
+    empty = text_of(admin.get(address))
+    assert "No rules enabled" in empty
+    assert '<option value="webhook" selected>' in empty  # there is no mail
     saved = admin.post(address, rules_data("contradictions", contradictions=1), follow=True)
     assert "Rules saved." in text_of(saved)
     assert "No open alerts" in text_of(saved)

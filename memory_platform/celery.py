@@ -5,6 +5,7 @@ import os
 from time import monotonic
 from typing import Any
 
+import psutil
 from celery import Celery, Task
 from celery.signals import beat_init, celeryd_init, task_postrun, worker_init, worker_process_init, worker_ready
 from django.conf import settings
@@ -40,6 +41,9 @@ class TimedTask(Task):  # type: ignore[type-arg]
             return None
 
 
+#: How much larger than at its start a process may have been before it is replaced after its task: two compactions.
+TASK_GROWTH_KIB = 24 * 1024
+
 app = Celery("memory_platform", task_cls=TimedTask)
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.conf.beat_scheduler = "memory_platform.beat:Scheduler"
@@ -73,6 +77,13 @@ def prepare_pool(sender: Any, **_: object) -> None:
         return
     for connection in connections.all():
         connection.settings_dict["OPTIONS"].pop("pool", None)
+    limit_growth(sender)
+
+
+def limit_growth(worker: Any) -> None:
+    """Let a worker replace processes that grow, unless its settings limit their size (ADR-0295)."""
+    size = psutil.Process().memory_info().rss // 1024
+    worker.max_memory_per_child = worker.max_memory_per_child or size + TASK_GROWTH_KIB
 
 
 @worker_ready.connect

@@ -5,7 +5,7 @@ import os
 from time import monotonic
 from typing import Any
 
-import psutil
+from billiard.compat import mem_rss
 from celery import Celery, Task
 from celery.signals import beat_init, celeryd_init, task_postrun, worker_init, worker_process_init, worker_ready
 from django.conf import settings
@@ -41,7 +41,7 @@ class TimedTask(Task):  # type: ignore[type-arg]
             return None
 
 
-#: How much larger than at its start a process may have been before it is replaced after its task: two compactions.
+#: How much larger than the worker a process may have been before it is replaced after its task: two compactions.
 TASK_GROWTH_KIB = 24 * 1024
 
 app = Celery("memory_platform", task_cls=TimedTask)
@@ -81,9 +81,8 @@ def prepare_pool(sender: Any, **_: object) -> None:
 
 
 def limit_growth(worker: Any) -> None:
-    """Let a worker replace processes that grow, unless its settings limit their size (ADR-0295)."""
-    size = psutil.Process().memory_info().rss // 1024
-    worker.max_memory_per_child = worker.max_memory_per_child or size + TASK_GROWTH_KIB
+    """Let a worker replace processes that grow, unless an option limits their size (ADR-0295)."""
+    worker.max_memory_per_child = worker.max_memory_per_child or mem_rss() + TASK_GROWTH_KIB
 
 
 @worker_ready.connect

@@ -1,7 +1,7 @@
 """The Activity page of a tenant with many audit entries, filtered by the text of what was changed.
 
-It measures processor time of the web process and its database process, for a tenant of which one entry in 20 is listed,
-and for one of which all are. Each also has 5 memories with a rare word and 300 with a common one.
+It measures processor time of the web process and its database process, for a tenant in which one entry in 20 is listed,
+and for one in which all are. Each also has 5 memories with a rare word and 300 with a common one.
 
     python -m benchmarks.bench_activity --entries 300000 --rounds 5 --limit-ms 150
 """

@@ -274,7 +274,7 @@ class MemoryAdmin(TenantModelAdmin):
 
 
 def _record_search(request: HttpRequest, listed: ChangeList) -> None:
-    """Record a search in each tenant of which it shows memories, and in a tenant that it searches alone."""
+    """Record a search in each tenant whose memories it shows, and in a tenant that it is limited to."""
     chosen = request.GET.get("tenant__id__exact")
     searched = [pk for pk in tenant_ids_of(request) if chosen in (None, str(pk))]
     found = Counter(row.tenant_id for row in listed.result_list) if listed.query else Counter()

@@ -83,7 +83,7 @@ def running_web(folder: Path) -> Iterator[int]:
 
 
 class Proxy(Server):
-    """Caddy with the Caddyfile, of which ports, the address of the web process and the shortest limit differ."""
+    """Caddy with the Caddyfile, except for ports, the address of the web process and the shortest limit."""
 
     def __init__(self, folder: Path, web_port: int, *, site: str = "") -> None:
         super().__init__(free_port())

@@ -150,7 +150,7 @@ class Played:
                 assert (message.shown_tokens == 0) == (message.state == "compacted")
 
 
-@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(steps=STEPS)
 def test_any_course_of_events_is_undone_to_the_original_bytes(
     admin_key: str, tenant: Tenant, steps: list[tuple[str, int]]

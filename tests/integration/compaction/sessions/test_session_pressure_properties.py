@@ -29,7 +29,7 @@ from tests.factories import FACTORY_NOW, TESTER, make_memory, make_tenant
 
 pytestmark = pytest.mark.django_db
 
-EXAMPLES = 12
+EXAMPLES = 8
 PLACE = parse_partition("user=alex")
 #: Texts that take about one token for each repetition; the marker of a role in a message is written with an escape.
 PIECES = st.sampled_from(["word ", "7 ", "語", "[user]\n", "\\[tool]\n", "🎉 "])

@@ -7,7 +7,9 @@ from uuid import uuid4
 import pytest
 from django.core.management import CommandError, call_command
 
+from context.evaluation import corpora
 from context.evaluation import runs as evaluating
+from context.evaluation.corpora import UPDATED_FACTS_CORPUS, UPDATED_FACTS_NAME, read_corpus_path
 from context.models import EvaluationRun
 from memories.models import Tenant
 from memories.tenancy.scopes import admin_write_scope
@@ -69,11 +71,13 @@ def test_table_and_paired_difference_are_printed(corpus: Path) -> None:
     assert "0.0 to 0.0 pp" in printed.split("Less the other run")[1]
 
 
-@pytest.mark.long
-def test_updated_facts_come_with_the_program() -> None:
+def test_updated_facts_come_with_the_program(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shipped = read_corpus_path(UPDATED_FACTS_CORPUS)
+    assert sum(bool(question.stale) for question in shipped.questions) >= 60
+    monkeypatch.setattr(corpora, "UPDATED_FACTS_CORPUS", corpus)
     found = evaluate_as_json("updated-facts", "--budgets", "500")
-    assert found["corpus"]["questions"] >= 60
-    assert found["results"]["500"]["report"]["total"]["measures"]["current_first"]["questions"] >= 60
+    assert (found["corpus"]["name"], found["corpus"]["questions"]) == (UPDATED_FACTS_NAME, 4)
+    assert found["results"]["500"]["report"]["total"]["measures"]["current_first"]["questions"] == 1
 
 
 def test_golden_questions_are_asked_in_place(tenant: Tenant) -> None:

@@ -239,7 +239,7 @@ def test_index_finds_nearly_all_that_is_nearest_in_every_scope(tenant: Tenant, o
     }
     for name, (scope, reads_memories) in scopes.items():
         recalls = []
-        for vector in clustered(12, 9):
+        for vector in clustered(6, 9):
             found = along(scope, vector, reads_memories=reads_memories, ef_search=800)
             by_vectors, by_memory = whole(scope, vector), whole(scope, vector, reads_memories=True)
             assert found.plan["search"] == SearchMethod.HNSW, name

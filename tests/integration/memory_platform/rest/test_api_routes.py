@@ -235,22 +235,22 @@ def test_the_walk_finds_the_routes() -> None:
     assert {f"api/v1/{name}" for name in BODIES} <= set(ROUTES)
 
 
-@pytest.mark.parametrize("route", ROUTES)
-def test_every_route_is_a_door(route: str) -> None:
-    assert issubclass(api_routes()[route].cls, Endpoint)
-    assert offered(route)
+def test_every_route_is_a_door() -> None:
+    for route in ROUTES:
+        assert issubclass(api_routes()[route].cls, Endpoint), route
+        assert offered(route), route
 
 
-@pytest.mark.parametrize("route", ROUTES)
-def test_every_part_of_an_address_is_known_to_these_tests(route: str) -> None:
-    assert "<" not in NOTHING.url("get", route)
+def test_every_part_of_an_address_is_known_to_these_tests() -> None:
+    assert [route for route in ROUTES if "<" in NOTHING.url("get", route)] == []
 
 
-@pytest.mark.parametrize("route", ROUTES)
-def test_no_route_answers_without_a_key(db: None, route: str) -> None:
-    for method in offered(route):
-        response = NOTHING.call(APIClient(), method, route)
-        assert (response.status_code, response.json()["code"]) == (401, "key_missing"), f"{method} {route}"
+def test_no_route_answers_without_a_key(db: None) -> None:
+    client = APIClient()
+    for route in ROUTES:
+        for method in offered(route):
+            response = NOTHING.call(client, method, route)
+            assert (response.status_code, response.json()["code"]) == (401, "key_missing"), f"{method} {route}"
 
 
 def test_no_route_shows_or_changes_another_tenants_rows(

@@ -141,9 +141,10 @@ def sentence(randomness: random.Random) -> str:
     return f"The {randomness.choice(WORDS)} and the {randomness.choice(WORDS)} cost {randomness.randrange(1000)} euros."
 
 
-def started(folder: Path, **settings: str) -> Start:
+def started(folder: Path, program: tuple[str, ...] = Start.program, **settings: str) -> Start:
     """Start `make run` there; it may take minutes on a busy machine."""
-    return Start(folder / "data", servers.unused_port(), {"WEB_CONCURRENCY": "2", **settings}).wait_until_ready()
+    more = {"WEB_CONCURRENCY": "2", **settings}
+    return Start(folder / "data", servers.unused_port(), more, program).wait_until_ready()
 
 
 #: Both commands in one process, as each would first load Django.

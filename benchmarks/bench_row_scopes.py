@@ -33,7 +33,8 @@ _UNCHECKED_POLICIES = """
 DO $$
 DECLARE policy record; rows text;
 BEGIN
-    FOR policy IN SELECT polname AS name, polrelid::regclass::text AS relation, polroles = '{0}' AS is_for_all,
+    FOR policy IN SELECT polname AS name, polrelid::regclass::text AS relation,
+        'memory_app'::regrole = ANY (polroles) AS is_for_all,
         polcmd = '*' AS is_for_all_commands, pg_get_expr(polqual, polrelid) AS rows FROM pg_policy
     LOOP
         IF NOT policy.is_for_all THEN

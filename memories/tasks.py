@@ -23,6 +23,7 @@ from memories.search import languages
 from memories.search.vector_index import extend_vector_indexes
 from memories.store.recall import delete_expired_records, fold_retrievals_of_tenants
 from memories.tenancy import audit_chain
+from memories.tenancy.audit import record_settled_search
 from memories.tenancy.claims import TENANT_CLAIMS_MAX
 from memories.tenancy.lock_outs import report_lock_outs
 from memories.tenancy.sign_in import delete_expired_sign_in_failures
@@ -99,6 +100,12 @@ def sweep_embedding_models() -> int:
     return len(left)
 
 
+@shared_task(**RETRIED, max_retries=3)
+def record_settled_search_task(*search: Any) -> None:
+    """Record the search of a list that changed while somebody typed, if it was the last one."""
+    record_settled_search(*search)
+
+
 @shared_task(time_limit=FOLD_TIME_LIMIT_SECONDS)
 def fold_retrievals_task() -> int:
     """Fold retrievals into memories; failed ones are retried by the next run."""
@@ -126,7 +133,7 @@ def fold_partition_counts_task() -> int:
 
 @shared_task(**RETRIED, max_retries=3)
 def delete_expired_records_task() -> int:
-    """Delete expired responses of idempotent requests, hashes of recalled texts, counts of sign-ins, and sessions."""
+    """Delete expired responses of requests, hashes of recalled texts, acts, counts of sign-ins, and sessions."""
     now = timezone.now()
     with logged_in_for_maintenance():
         SessionStore.clear_expired()

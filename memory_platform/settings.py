@@ -216,6 +216,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "memory_platform.console.read_log.ReadLogMiddleware",
 ]
 
 ROOT_URLCONF = "memory_platform.urls"

@@ -181,7 +181,7 @@ def _free_texts(selection: Selection, finder: _Finder) -> list[Part]:
         Part(by_models),
         finder.quoting(above, "content"),
         finder.quoting(TenantMemo.objects.for_tenant(tenant_id), "content"),
-        finder.quoting(views, "filters", is_deleted=True),
+        finder.quoting(views, "filters", "name", is_deleted=True),
         finder.quoting(Snapshot.objects.for_tenant(tenant_id), "name", is_deleted=True),
         finder.quoting(CompactionPrompt.objects.for_tenant(tenant_id), "text"),
         finder.quoting(EvaluationRun.objects.for_tenant(tenant_id), "corpus_text", "results"),

@@ -64,8 +64,8 @@ class AuditEntry(models.Model):
             models.Index(
                 *("tenant", F("at").desc()), condition=Q(target_ids__1__isnull=False), name="audit_about_several"
             ),
-            models.Index("tenant", F("at").desc(), condition=_IS_ACT, name="audit_acts_newest"),
-            models.Index("tenant", "actor_kind", F("at").desc(), condition=_IS_ACT, name="audit_acts_of_kind"),
+            models.Index("tenant", F("at").desc(), condition=_IS_ACT, name="audit_listed_newest"),
+            models.Index("tenant", "actor_kind", F("at").desc(), condition=_IS_ACT, name="audit_listed_of_kind"),
         ]
 
     def __str__(self) -> str:

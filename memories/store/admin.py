@@ -5,6 +5,7 @@ from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, cast
+from uuid import UUID
 
 from django import forms
 from django.contrib import admin, messages
@@ -29,7 +30,7 @@ from memories.store.forms import MetadataField
 from memories.store.queries.memories import MemoryQuerySet
 from memories.store.serializers.import_export import FILE_CONTENT_TYPES, memory_lines
 from memories.tenancy.admin import TenantModelAdmin, by_now, tenant_ids_of
-from memories.tenancy.audit import record_search
+from memories.tenancy.audit import record_export, record_search, record_shown
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.forms import PlatformForm
 from memory_platform.web.htmx import HtmxRequest
@@ -155,7 +156,7 @@ class MemoryAdmin(TenantModelAdmin):
         tenants = cast(HtmxRequest, request).tenants[:IMPORT_TENANTS_MAX]
         response = super().changelist_view(request, {**(extra_context or {}), "import_tenants": tenants})
         if listed := getattr(response, "context_data", {}).get("cl"):
-            _record_search(request, listed)
+            _record_list(request, listed)
         return response
 
     @admin.display(description="text")
@@ -179,9 +180,12 @@ class MemoryAdmin(TenantModelAdmin):
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """Edit a memory, or archive it by the button below the form."""
-        if request.method != "POST" or "_archive" not in request.POST:
-            return super().change_view(request, object_id, form_url, extra_context)
+        is_archived = request.method == "POST" and "_archive" in request.POST
         memory = self.get_object(request, object_id)
+        if memory is not None and not is_archived:
+            _record_shown(request, "memory", memory.pk, memory.tenant_id)
+        if not is_archived:
+            return super().change_view(request, object_id, form_url, extra_context)
         if memory is None:
             raise Http404
         if not self.has_change_permission(request, memory):
@@ -273,22 +277,34 @@ class MemoryAdmin(TenantModelAdmin):
         return _file_of(request, queryset, CSV)
 
 
-def _record_search(request: HttpRequest, listed: ChangeList) -> None:
-    """Record a search in each tenant whose memories it shows, and in a tenant that it is limited to."""
+def _record_list(request: HttpRequest, listed: ChangeList) -> None:
+    """Record the list in each tenant whose memories it shows; a search also in a tenant that it is limited to."""
     chosen = request.GET.get("tenant__id__exact")
     searched = [pk for pk in tenant_ids_of(request) if chosen in (None, str(pk))]
-    found = Counter(row.tenant_id for row in listed.result_list) if listed.query else Counter()
+    found = Counter(row.tenant_id for row in listed.result_list)
     for tenant_id in found or (searched if listed.query and len(searched) == 1 else ()):
-        results = found[tenant_id]
-        record_search("search_memories", listed.query, "", results=results, tenant_id=tenant_id, **by_now(request))
+        if listed.query:
+            results = found[tenant_id]
+            record_search("search_memories", listed.query, "", results=results, tenant_id=tenant_id, **by_now(request))
+        else:
+            _record_shown(request, "tenant", tenant_id, tenant_id)
+
+
+def _record_shown(request: HttpRequest, target_kind: str, target_id: UUID, tenant_id: UUID) -> None:
+    read: dict[str, Any] = {"about": "admin", "details": {"page": "admin"}, **by_now(request)}
+    record_shown("read_text", target_kind, target_id, tenant_id=tenant_id, **read)
 
 
 def _file_of(request: HttpRequest, selected: Any, file_type: str) -> HttpResponse | None:
     """Return a file that the console and REST can import; None, with a message, for memories of several tenants."""
     rows = list(selected.live_oldest_first(timezone.now()))
-    if len({row.tenant_id for row in rows}) != 1:
+    tenant_ids = {row.tenant_id for row in rows}
+    if len(tenant_ids) != 1:
         messages.error(request, "Select live memories of one tenant.")
         return None
+    (tenant_id,) = tenant_ids
+    with tenant_scope(tenant_id):
+        record_export("memory", ["ids", "type"], tenant_id=tenant_id, **by_now(request))
     lines = [csv_header() if file_type == CSV else "", *memory_lines(rows, file_type)]
     response = HttpResponse("".join(lines), content_type=f"{FILE_CONTENT_TYPES[file_type]}; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="memories.{file_type}"'

@@ -2,15 +2,22 @@
 
 import logging
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Protocol
 from uuid import UUID
 
 import orjson
-from django.db import DatabaseError
+from celery import current_app
+from django.core.cache import cache
+from django.db import DatabaseError, connection, transaction
 from django.utils.crypto import salted_hmac
+from kombu.exceptions import OperationalError as BrokerError
+from redis.exceptions import RedisError
 
 from memories.models import ApiKey, AuditEntry, HygieneAct
 from memories.services.tenancy.audit_verbs import AGENT_TRAFFIC
@@ -22,6 +29,15 @@ logger = logging.getLogger(__name__)
 
 #: Characters of the hash of a query.
 _QUERY_HASH_CHARACTERS = 16
+_UNLESS_RECORDED = "ON CONFLICT DO NOTHING"
+#: Ids of the latest reads whose entries this process has committed, which it need not send again.
+_recorded: set[UUID] = set()
+_RECORDED_MAX = 10_000
+#: A search of a list that changes while somebody types is recorded if no other one follows within this time.
+SETTLED_SECONDS = 3
+_PLACE_SECONDS = 60
+_SETTLED = "memories.tasks.record_settled_search_task"
+_is_live: ContextVar[bool] = ContextVar("searches may be followed by others", default=False)
 
 
 @dataclass(frozen=True)
@@ -102,25 +118,54 @@ def as_stored_value(value: Any) -> Any:
     return orjson.loads(orjson.dumps(value))
 
 
-def record_read(
+def record_read(verb: str, target_kind: str, target_id: object, **read: Any) -> None:
+    """Record that an actor read a row, or searched it, at most once for each hour of the clock (UTC).
+
+    The arguments are those of `_read_entry`.
+    """
+    insert_rows([_read_entry(verb, target_kind, target_id, **read)], _UNLESS_RECORDED)
+
+
+def record_shown(verb: str, target_kind: str, target_id: object, *, tenant_id: UUID, **read: Any) -> None:
+    """Record a read as `record_read` does, in a scope of its own, before its response is sent.
+
+    A database that accepts no changes refuses the entry, which the log of the process says, but not the response.
+    """
+    entry = _read_entry(verb, target_kind, target_id, tenant_id=tenant_id, **read)
+    if entry.pk in _recorded:
+        return
+    try:
+        with last_write_scope(tenant_id, is_pipelined=True):
+            insert_rows([entry], _UNLESS_RECORDED)
+    except DatabaseError as error:
+        name = type(error).__name__
+        logger.error("No audit entry of %s by %s %s: %s", verb, entry.actor_kind, entry.actor_id[:8], name)
+        return
+    if not connection.in_atomic_block:
+        if len(_recorded) >= _RECORDED_MAX:
+            _recorded.clear()
+        _recorded.add(entry.pk)
+
+
+def _read_entry(
     verb: str,
     target_kind: str,
     target_id: object,
     *,
     tenant_id: UUID,
-    query_hash: str = "",
-    results: int | None = None,
+    about: str = "",
+    details: Mapping[str, Any] | None = None,
     by: Actor,
     now: datetime,
-) -> None:
-    """Record that an actor read a row, or searched it, at most once for each hour of the clock (UTC)."""
+) -> AuditEntry:
+    """Return the entry of a read in this hour; `about` (a page, or the hash of a query) tells reads of a row apart."""
     entry = AuditEntry(tenant_id=tenant_id, at=now, verb=verb, target_kind=target_kind, target_ids=[str(target_id)])
     entry.actor_kind, entry.actor_id, entry.actor_label = by.kind, by.id, by.stored_label
-    entry.details = {} if results is None else {"query_hash": query_hash, "results": results}
+    entry.details = dict(details or {})
     hour = f"{now.astimezone(UTC):%Y-%m-%dT%H}"
     # keyed, because an erasure redacts the path of a partition, but not the id
-    entry.id = UUID(_keyed_hash("id", tenant_id, verb, target_kind, target_id, by.kind, by.id, hour, query_hash)[:32])
-    insert_rows([entry], "ON CONFLICT DO NOTHING")
+    entry.id = UUID(_keyed_hash("id", tenant_id, verb, target_kind, target_id, by.kind, by.id, hour, about)[:32])
+    return entry
 
 
 def record_search(
@@ -128,16 +173,53 @@ def record_search(
 ) -> None:
     """Record that an actor searched a partition, "" for the tenant (ADR-0274). Opens its own scope.
 
-    The query is stored as a keyed hash: equal queries have the same, and only with `SECRET_KEY` can one be guessed. A
-    database that accepts no changes refuses the entry, which the log of the process says, but not the search.
+    The query is stored as a keyed hash: equal queries have the same, and only with `SECRET_KEY` can one be guessed.
+    Inside `live_searches`, the worker records the search if no other one follows.
     """
     query_hash = _keyed_hash("query", tenant_id, query)[:_QUERY_HASH_CHARACTERS]
     target = ("partition", partition) if partition else ("tenant", str(tenant_id))
+    details = {"query_hash": query_hash, "results": results}
+    if _is_live.get():
+        place = f"search.{tenant_id}.{by.kind}.{by.id}.{verb}"
+        actor = (by.kind, by.id, by.stored_label)
+        search = (place, verb, target, str(tenant_id), details, actor, now.isoformat())
+        try:
+            cache.set(place, query_hash, _PLACE_SECONDS)
+            transaction.on_commit(partial(current_app.send_task, _SETTLED, search, countdown=SETTLED_SECONDS))
+        except (RedisError, BrokerError, OSError) as error:
+            logger.warning("A search is recorded at once: %s", type(error).__name__)
+        else:
+            return
+    record_shown(verb, *target, tenant_id=tenant_id, about=query_hash, details=details, by=by, now=now)
+
+
+@contextmanager
+def live_searches() -> Iterator[None]:
+    """Record searches in the block only if the actor sends no other one within `SETTLED_SECONDS` (ADR-0303)."""
+    token = _is_live.set(True)
     try:
-        with last_write_scope(tenant_id, is_pipelined=True):
-            record_read(verb, *target, tenant_id=tenant_id, query_hash=query_hash, results=results, by=by, now=now)
-    except DatabaseError as error:
-        logger.error("No audit entry of %s by %s %s: %s", verb, by.kind, by.id[:8], type(error).__name__)
+        yield
+    finally:
+        _is_live.reset(token)
+
+
+def record_settled_search(
+    place: str,
+    verb: str,
+    target: Sequence[str],
+    tenant_id: str,
+    details: Mapping[str, Any],
+    actor: Sequence[str],
+    now: str,
+) -> None:
+    """Record a search unless the actor has sent another one since; without a cache, record it."""
+    try:
+        is_settled = cache.get(place, details["query_hash"]) == details["query_hash"]
+    except (RedisError, OSError):
+        is_settled = True
+    if is_settled:
+        read: dict[str, Any] = {"tenant_id": UUID(tenant_id), "about": details["query_hash"], "details": details}
+        record_shown(verb, *target, **read, by=Actor(*actor), now=datetime.fromisoformat(now))
 
 
 def _keyed_hash(*values: object) -> str:

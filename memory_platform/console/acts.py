@@ -23,7 +23,7 @@ from memories.models import (
     HygieneAct,
     Memory,
 )
-from memories.services.tenancy.act_labels import ACT_LABELS, REPEATED_ACTS, STORED_ACTS
+from memories.services.tenancy.act_labels import ACT_LABELS, REPEATED_ACTS, STORED_ACTS, UNDO_DAYS
 from memories.tenancy.queries.audit import AuditEntryQuerySet
 from memories.tenancy.queries.tenants import users_by_username
 from memory_platform.console.act_changes import EDITS, changes_of, edited_values
@@ -31,7 +31,7 @@ from memory_platform.console.act_kinds import FINAL, NOTES, UNDONE_BY_ADMINS, UN
 from memory_platform.console.act_targets import TARGETS_SHOWN_MAX, ActTarget, act_target, target_texts, targets_with
 from memory_platform.console.act_values import VALUE_KINDS, are_present, present_values, stored_values
 
-_NO_VALUES = "The former values were not stored"
+_NO_VALUES = f"Undo ended: former values are stored for {UNDO_DAYS} days"
 #: The state of a compaction in which a decision about it can be undone.
 _DECIDED = {
     "apply_compaction": "applied",

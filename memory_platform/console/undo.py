@@ -90,7 +90,7 @@ def _set_former_values(entry: AuditEntry, *, by: Actor, now: datetime) -> str:
     acts = HygieneAct.objects.for_tenant(entry.tenant_id).with_id(entry.pk).filter(undone_at=None)
     act = acts.select_for_update().first()
     if act is None:
-        raise Conflict("cannot_undo", "The change was undone, or its former values were not stored.")
+        raise Conflict("cannot_undo", "The change was undone, or its former values are no longer stored.")
     said = set_former_values(entry.verb, entry.tenant_id, act.changed, by=by, now=now)
     act.undone_at = now
     act.save(update_fields=["undone_at"])

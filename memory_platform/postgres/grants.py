@@ -3,8 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from django.db import transaction
 from psycopg import sql
 
+from memory_platform.postgres import base
 from memory_platform.postgres.roles import API, CONSOLE, MAINTENANCE
 
 ALL = frozenset({"SELECT", "INSERT", "UPDATE", "DELETE"})
@@ -38,9 +40,9 @@ _PRIVILEGES: Mapping[str, Mapping[str, frozenset[str]]] = {
 _COLUMNS = (("django_session", "expire_date"), ("auth_user", "id, username, email, is_superuser"))
 _GRANT_COLUMNS = "GRANT SELECT ({columns}) ON {table} TO {role}"
 _FUNCTIONS_OF_MAINTENANCE = ["redact_audit_entries", "delete_audit_log"]
-#: Policies for some roles and the owner of the tables; others are for every role.
+#: Policies that are not for all three roles. The owner of the tables, who migrates, passes every policy.
 _POLICIES = {"operator_read": (CONSOLE,), "admin_write": (CONSOLE, MAINTENANCE), "named_read": (CONSOLE, MAINTENANCE)}
-#: Part of the condition of a policy that every role needs, to find the tenant of a key.
+#: Part of the condition of a policy that all three need, to find the tenant of a key.
 _EVERY_ROLE_READS = "'authentication'"
 
 _PRESENT = """
@@ -64,14 +66,17 @@ FROM pg_proc WHERE proname = ANY (%s) AND pronamespace = 'public'::regnamespace
 def apply_grants(connection: Any, databases: Mapping[str, Mapping[str, Any]]) -> None:
     """Grant and revoke as the owner of the tables; a role whose URL is not in `databases` is that of the API.
 
-    If one role serves everything, it has all rights, and the policies apply to every role.
+    Policies name these roles; no other passes one. If one role serves everything, it has all rights. A lock on a table
+    that is not taken in time raises `OperationalError`; running it again does the rest.
     """
     names = {alias: str(databases[alias if alias in databases else API]["USER"]) for alias in ROLES}
     with connection.cursor() as cursor:
         cursor.execute("SELECT current_user")
         owner = cursor.fetchone()[0]
         for statement in (*_grants(cursor, names, owner), *_policies(cursor, names, owner)):
-            cursor.execute(statement)
+            with transaction.atomic(using=connection.alias):
+                cursor.execute(base.LIMIT_LOCKS)
+                cursor.execute(statement)
 
 
 def _grants(cursor: Any, names: Mapping[str, str], owner: str) -> Iterator[sql.Composable]:
@@ -110,13 +115,10 @@ def privileges(alias: str, table: str) -> frozenset[str]:
 
 
 def _policies(cursor: Any, names: Mapping[str, str], owner: str) -> Iterator[sql.Composable]:
-    is_one_role = len(set(names.values())) == 1
     cursor.execute(_PRESENT_POLICIES)
     for policy, table, condition, present in cursor.fetchall():
-        if policy not in _POLICIES:
-            continue
-        is_for_all = is_one_role or _EVERY_ROLE_READS in condition
-        wanted = {"public"} if is_for_all else {owner, *(names[alias] for alias in _POLICIES[policy])}
+        aliases = ROLES if _EVERY_ROLE_READS in condition else _POLICIES.get(policy, ROLES)
+        wanted = {owner, *(names[alias] for alias in aliases)}
         if set(present) != wanted:
-            roles = sql.SQL("PUBLIC") if is_for_all else sql.SQL(", ").join(map(sql.Identifier, sorted(wanted)))
+            roles = sql.SQL(", ").join(map(sql.Identifier, sorted(wanted)))
             yield sql.SQL("ALTER POLICY {} ON {} TO {}").format(sql.Identifier(policy), sql.Identifier(table), roles)

@@ -16,6 +16,8 @@ GROUPS = {
     TENANT: "Administration",
 }
 
+#: How long the row is stored that the undo of an act needs (ADR-0304).
+UNDO_DAYS = 90
 #: Acts that have a row with what their undo needs.
 STORED_ACTS = {
     "merge_memories": "Merged memories",

@@ -23,6 +23,7 @@ from context.models import Receipt
 from memories.embeddings.status import failed_embedding_backlogs, waiting_embeddings
 from memories.models import EmbeddingModel, Memory, Partition, Tenant, TenantMemo
 from memories.services.partitions.counts import MemoryTally
+from memories.services.tenancy.act_labels import UNDO_DAYS
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.members import operator_actor, tenants_of
 from memories.tenancy.queries.audit import ABOUT_TEXT_MAX
@@ -166,7 +167,8 @@ def job_list(request: HtmxRequest) -> HttpResponseBase:
 def act_list(request: HtmxRequest) -> HttpResponseBase:
     """List the acts of people, rules and agents, newest first, each with its undo."""
     form = ActFilterForm(request.GET)
-    page: dict[str, Any] = {"section": "activity", "form": form, "about_text_max": ABOUT_TEXT_MAX}
+    page: dict[str, Any] = {"section": "activity", "form": form}
+    page |= {"about_text_max": ABOUT_TEXT_MAX, "undo_days": UNDO_DAYS}
     with tenant_scope(request.tenant.id):
         if form.is_valid():
             entries = list_acts(request.tenant.id, **form.filters(timezone.now()))

@@ -27,7 +27,7 @@ _LOCKED_STATES = ("55P03", "40P01")
 
 
 def repeat_while_locked(work: Callable[[], object], tell: Callable[[str], object]) -> None:
-    """Run `work` until it gets the locks that requests have; each migration that is done stays done (ADR-0201)."""
+    """Run `work` until it gets the locks that requests have; what is done stays done (ADR-0201)."""
     for attempt in range(1, LOCK_ATTEMPTS + 1):
         try:
             work()
@@ -67,7 +67,7 @@ class Command(migrate.Command):
         repeat_while_locked(lambda: run(*args, **{**options, "database": alias}), self.stderr.write)
         store_signing_key(connections[alias])
         try:
-            apply_grants(connections[alias], settings.DATABASES)
+            repeat_while_locked(lambda: apply_grants(connections[alias], settings.DATABASES), self.stderr.write)
         except ProgrammingError as error:
             raise CommandError(f"Rights could not be granted: {error} Run manage.py provision first.") from error
         if not any(options.get(name) for name in PARTIAL):

@@ -76,6 +76,8 @@ def _plant_beside(tenant: Tenant, memory: Memory, other: Memory) -> None:
     RecalledText.objects.create(**own, recalled_hash="b", recalled_at=now, context_partition=PERSON)
     RetrievalTick.objects.create(tenant=tenant, memory_ids=[memory.pk], recalled_hashes=["b"], at=now)
     HygieneAct.objects.create(tenant=tenant, act="archive", at=now, archived_ids=[memory.pk])
+    edit = {"id": str(uuid4()), "field": "text", "before": QUOTING, "after": "Who sleeps late?"}
+    HygieneAct.objects.create(tenant=tenant, act="change", at=now, changed=[edit])
     vote = {"kind": "explicit", "weight": 1.0, "at": now, "on_day": now.date(), "actor_kind": "system"}
     Feedback.objects.create(**own, reason=FACT, **vote)
     Feedback.objects.create(tenant=tenant, memory=make_memory(tenant, "Tea is hot."), reason=QUOTING, **vote)
@@ -120,7 +122,7 @@ def _plant_texts(tenant: Tenant) -> None:
     rows.create(tenant=tenant, partition=places[""], version=1, **by_model, **text | {"content": f"A bird: {CANARY}."})
     TenantMemo.objects.create(tenant=tenant, version=1, **text)
     view = {"tenant": tenant, "user": User.objects.create_user(f"owner of {uuid4()}"), "list": "memories"}
-    for name, filters in (("words", {"q": QUOTING}), ("place", {"partition": PERSON})):
+    for name, filters in (("words", {"q": QUOTING}), ("place", {"partition": PERSON}), (FACT[:60], {})):
         SavedView.objects.create(**view, name=name, filters=filters, created_at=now, deleted_at=now)
     Snapshot.objects.create(tenant=tenant, name=FACT, recorded_at=now, created_at=now)
     CompactionPrompt.objects.create(tenant=tenant, version=2, text=QUOTING, recorded_from=now)

@@ -313,9 +313,26 @@ def test_selected_memories_of_one_tenant_are_exported(
     text = response.content.decode()
     assert text.startswith(first)
     assert "archived" not in text
+    assert entries_of(tenant, "export") == [("memory", [])]
     other = make_memory(other_tenant, "of another tenant")
     mixed = client.post(page("memory_changelist"), {**data, "_selected_action": [memory.pk, other.pk]})
     assert "of another tenant" not in mixed.content.decode()
+
+
+def test_lists_and_forms_of_memories_leave_an_entry(superuser: Client, tenant: Tenant, other_tenant: Tenant) -> None:
+    memory, _ = make_memory(tenant, "Rye needs 50 minutes."), make_memory(other_tenant, "Oats need ten.")
+    for _ in range(2):
+        assert superuser.get(page("memory_changelist")).status_code == 200
+    assert entries_of(tenant, "read_text") == [("tenant", [str(tenant.pk)])]
+    assert entries_of(other_tenant, "read_text") == [("tenant", [str(other_tenant.pk)])]
+    assert superuser.get(page("memory_change", memory.pk)).status_code == 200
+    assert entries_of(tenant, "read_text")[1:] == [("memory", [str(memory.pk)])]
+
+
+def entries_of(tenant: Tenant, verb: str) -> list[tuple[str, list[str]]]:
+    with tenant_scope(tenant.pk):
+        entries = AuditEntry.objects.for_tenant(tenant.pk).filter(verb=verb).order_by("at")
+        return list(entries.values_list("target_kind", "target_ids"))
 
 
 @pytest.mark.parametrize(("action", "file_type"), [("export_json_lines", "jsonl"), ("export_csv", "csv")])

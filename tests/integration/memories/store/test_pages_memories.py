@@ -155,7 +155,7 @@ def test_query_count_of_the_list_does_not_grow(
     client: Client, tenant: Tenant, django_assert_max_num_queries: Any
 ) -> None:
     make_bakery_memories(tenant)
-    with django_assert_max_num_queries(34) as few:
+    with django_assert_max_num_queries(40) as few:
         client.get(page("memories", tenant))
     count = len(few)
     store_memories_for_pages(
@@ -180,7 +180,7 @@ def test_query_count_of_a_memory_does_not_grow(
     client: Client, tenant: Tenant, django_assert_max_num_queries: Any
 ) -> None:
     first, *others = make_bakery_memories(tenant)
-    with django_assert_max_num_queries(34) as few:
+    with django_assert_max_num_queries(40) as few:
         client.get(page("memory", tenant, first.pk))
     count = len(few)
     with tenant_scope(tenant.pk):

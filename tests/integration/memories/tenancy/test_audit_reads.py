@@ -15,6 +15,7 @@ from rest_framework.test import APIClient
 from memories.models import AuditCheck, AuditEntry, Tenant
 from memories.services.tenancy.audit_seals import content_hash
 from memories.services.tenancy.audit_verbs import READS
+from memories.tasks import record_settled_search_task
 from memories.tenancy import audit_chain
 from memories.tenancy.audit import Actor, record_audit, record_read, record_search
 from memories.tenancy.scopes import tenant_scope
@@ -109,8 +110,38 @@ def test_every_page_that_searches_or_previews_leaves_an_entry(admin: Client, ten
     addresses.append((page("memory-merge", tenant, other.pk), "search_memories", {}))
     for address, verb, query in addresses:
         before = len(entries_of(tenant, verb=verb))
-        assert admin.get(address, query, headers={"HX-Request": "true"}).status_code == 200
+        assert admin.get(address, {**query, "whole": "1"}).status_code == 200
         assert len(entries_of(tenant, verb=verb)) == before + 1, (address, query)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_search_while_typing_is_recorded_once_it_is_settled(
+    admin: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_memory(tenant, "Bread is baked at night.")
+    sent: list[Any] = []
+    monkeypatch.setattr("celery.current_app.send_task", lambda _name, search, **_: sent.append(search))
+    for text in ("br", "bre", "bread"):
+        admin.get(page("memories", tenant), {"q": text}, headers={"HX-Request": "true"})
+    assert len(sent) == 3
+    assert len(entries_of(tenant, verb="read_text")) == 1
+    for search in sent:
+        record_settled_search_task.run(*json.loads(json.dumps(search)))
+    (entry,) = entries_of(tenant, verb="search_memories")
+    admin.get(page("memories", tenant), {"q": "bread", "whole": "1"})
+    assert entries_of(tenant, verb="search_memories") == [entry]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_search_while_typing_is_recorded_at_once_without_a_broker(
+    admin: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any, **_options: Any) -> None:
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr("celery.current_app.send_task", refuse)
+    admin.get(page("memories", tenant), {"q": "bread"}, headers={"HX-Request": "true"})
+    assert len(entries_of(tenant, verb="search_memories")) == 1
 
 
 def test_only_a_submitted_text_of_the_search_field_leaves_an_entry(admin: Client, tenant: Tenant) -> None:

@@ -128,6 +128,34 @@ def test_maintenance_may_redact_and_delete_ended_sessions() -> None:
     assert injected("maintenance", "DELETE FROM django_session WHERE expire_date < now()") == 0
 
 
+ALL_ROLES = {login.role for login in (servers.OWNER, *LOGINS.values())}
+#: The roles of each policy; of `named_read`, of the tables that are read before a tenant is known.
+ROLES_OF_POLICIES = {
+    "in_tenant": {frozenset(ALL_ROLES)},
+    "operator_read": {frozenset({servers.OWNER.role, servers.CONSOLE.role})},
+    "admin_write": {frozenset(ALL_ROLES - {servers.APP.role})},
+    "named_read": {frozenset(ALL_ROLES - {servers.APP.role}), frozenset(ALL_ROLES)},
+}
+
+
+def test_each_policy_names_its_roles_and_no_other_role_sees_a_row(tenant: Tenant) -> None:
+    make_memory(tenant)
+    found: dict[str, set[frozenset[str]]] = {}
+    with psycopg.connect(os.environ[servers.SUPERUSER_URL], dbname=servers.own_database()) as own:
+        for policy, names in own.execute("SELECT policyname, roles::text[] FROM pg_policies"):
+            found.setdefault(policy, set()).add(frozenset(names))
+        assert found == ROLES_OF_POLICIES
+        own.execute("CREATE ROLE outsider; GRANT ALL ON ALL TABLES IN SCHEMA public TO outsider; SET ROLE outsider")
+        for scope in ("tenant", "admin_write", "maintenance", "authentication"):
+            argument = str(tenant.pk) if scope == "tenant" else ""
+            own.execute(
+                "SELECT set_config('app.scope', %s, true)", [row_scope_token(scope, argument, own.info.backend_pid)]
+            )
+            for table in ("memories_tenant", "memories_memory", "memories_apikey"):
+                assert own.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,), (scope, table)
+        own.rollback()
+
+
 def test_tables_of_no_tenant_are_for_the_console_unless_named() -> None:
     for model in apps.get_models(include_auto_created=True):
         name = model._meta.db_table
@@ -207,8 +235,8 @@ def test_one_role_may_do_everything_and_the_check_for_deployments_says_so(monkey
     alone = {alias: settings.DATABASES[alias] for alias in ("default", "owner")}
     with transaction.atomic(using="owner"), connections["owner"].cursor() as cursor:
         apply_grants(connections["owner"], alone)
-        cursor.execute("SELECT DISTINCT polroles::text FROM pg_policy")
-        assert cursor.fetchall() == [("{0}",)]
+        cursor.execute("SELECT DISTINCT roles::text[] FROM pg_policies")
+        assert [set(names) for (names,) in cursor.fetchall()] == [{servers.APP.role, servers.OWNER.role}]
         cursor.execute(
             "SELECT count(*) FROM information_schema.table_privileges WHERE grantee = %s AND table_name = %s",
             [servers.APP.role, "auth_user"],

@@ -222,7 +222,7 @@ def test_acts_and_targets_are_found_by_indexes_in_a_log_of_agent_traffic(tenant:
         acts = [row | {"verb": "merge_memories", "actor_kind": kind} for kind in ("operator", "system", "key")] * 300
         AuditEntry.objects.bulk_create([AuditEntry(tenant=tenant, target_ids=[n], **act) for n, act in enumerate(acts)])
         cursor.execute("ANALYZE memories_auditentry")
-        assert indexes_of(list_acts(tenant.pk).page("-at", count=51)) == {"audit_acts_newest"}
+        assert indexes_of(list_acts(tenant.pk).page("-at", count=51)) == {"audit_listed_newest"}
         for by in ("operator", "system", "key"):
-            assert indexes_of(list_acts(tenant.pk, by=by).page("-at", count=51)) == {"audit_acts_of_kind"}
+            assert indexes_of(list_acts(tenant.pk, by=by).page("-at", count=51)) == {"audit_listed_of_kind"}
         assert {"audit_about_one", "audit_about_several"} <= indexes_of(entries.about("7").newest_first())

@@ -153,13 +153,13 @@ def test_writers_of_the_first_schema_lose_nothing_during_an_upgrade_and_each_rol
     assert len(stored) == len(writers.acknowledged) + 1
     assert stored >= set(writers.acknowledged)
     assert waiting == (len(stored),)  # each has its audit entry, and each of those will be sealed
-    apply_grants(connections[OWNER], connections.settings)
     check_that_each_role_reads_the_first_rows(database, tenant_id, stored=len(stored))
 
 
 def upgrade() -> None:
     executor = MigrationExecutor(connections[OWNER])
     executor.migrate(executor.loader.graph.leaf_nodes())
+    apply_grants(connections[OWNER], connections.settings)
 
 
 def check_that_each_role_reads_the_first_rows(database: str, tenant_id: Any, *, stored: int) -> None:

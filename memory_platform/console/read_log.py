@@ -1,0 +1,82 @@
+"""Pages and endpoints that show stored texts leave an entry in the audit log (ADR-0303)."""
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from http import HTTPStatus
+from typing import Any, cast
+
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.urls import ResolverMatch
+from django.utils import timezone
+
+from memories.tenancy.audit import Actor, live_searches, record_shown
+from memories.tenancy.members import operator_actor
+from memory_platform.rest.request_errors import is_api_request
+from memory_platform.web.htmx import HtmxRequest, wants_fragment
+
+#: By name of the URL: what shows texts of memories, messages or summaries and leaves no other entry of reading.
+SHOWS_TEXT = frozenset(
+    {
+        *("api-memories", "api-memory", "api-memory-history", "api-hygiene-list", "api-snapshot-comparison"),
+        *("api-summaries", "api-memo", "api-message", "api-messages", "api-compaction"),
+        *(
+            "memories",
+            "memory",
+            "memory-merge",
+            "memory-votes",
+            "memory-findings",
+            "memories-bulk",
+            "memo",
+            "summaries",
+        ),
+        *("snapshot", "hygiene", "hygiene-list", "hygiene-bulk", "search", "palette", "context-suggest"),
+        *(
+            "inclusion-budget",
+            "budget-curve",
+            "budgets",
+            "budget-keep",
+            "budget-effect",
+            "scoring-effect",
+            "golden-question",
+        ),
+        *("tenant-overview", "jobs", "activity", "partitions", "partition-children", "roll-ups", "prompts"),
+        *("sessions", "session", "session-compact", "session-simulate", "reviews", "compaction", "compaction-compare"),
+    }
+)
+#: Those that show such texts by POST, and change nothing then.
+SHOWS_TEXT_BY_POST = frozenset({"api-session-context", "api-prompt-trial"})
+#: A page with an error in its address shows its texts, too.
+_SHOWN = {HTTPStatus.OK, HTTPStatus.UNPROCESSABLE_ENTITY}
+
+
+class ReadLogMiddleware:
+    """Records who was shown the texts of which row, or of a list, once for each hour.
+
+    Searches for a part of a page may be of somebody who is still typing.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        is_live = not is_api_request(request) and wants_fragment(cast(HtmxRequest, request))
+        with live_searches() if is_live else nullcontext():
+            response = self.get_response(request)
+        match = request.resolver_match
+        names = {"GET": SHOWS_TEXT, "POST": SHOWS_TEXT_BY_POST}.get(str(request.method), ())
+        if match is not None and match.url_name in names and response.status_code in _SHOWN:
+            _record(request, match)
+        return response
+
+
+def _record(request: Any, match: ResolverMatch) -> None:
+    if is_api_request(request):
+        tenant_id, by = request.auth.tenant_id, Actor.key(request.auth)
+    else:
+        tenant_id, by = request.tenant.id, operator_actor(request.operator)
+    ids = [(name.removesuffix("_id"), value) for name, value in match.kwargs.items() if name.endswith("_id")]
+    target = next((each for each in ids if each[0] != "tenant"), ("tenant", tenant_id))
+    page = str(match.url_name)
+    read: dict[str, Any] = {"about": page, "details": {"page": page}}
+    record_shown("read_text", *target, tenant_id=tenant_id, **read, by=by, now=timezone.now())

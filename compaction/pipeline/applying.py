@@ -15,7 +15,7 @@ from compaction.pipeline.drafting import HEADING, CompactionDraft
 from compaction.pipeline.plans import SessionPlan
 from compaction.pipeline.session_rows import count_message_tokens, count_shown_tokens, recount_context
 from compaction.services.pipeline.journal_entries import REPLACES, STORED
-from compaction.services.pipeline.retention.check import RetentionResult
+from compaction.services.pipeline.retention.check import RetainedFact, RetentionResult
 from compaction.services.pipeline.states import APPLY_ACTION, APPROVE, PROPOSE, ROLL_BACK, next_state
 from compaction.services.pipeline.stored_statements import CANDIDATES_MAX, recorded_facts, retention_to_record
 from context.receipts.results import ContextWarning
@@ -31,9 +31,18 @@ WITHDRAWN = "withdrawn_memory_ids"
 
 
 def fill_compaction(
-    compaction: Compaction, session: Session, plan: SessionPlan, draft: CompactionDraft, *, now: datetime
+    compaction: Compaction,
+    session: Session,
+    plan: SessionPlan,
+    draft: CompactionDraft,
+    *,
+    missing_before: Iterable[RetainedFact],
+    now: datetime,
 ) -> None:
-    """Write plan and draft to a pending compaction, with a member for every message that it changes."""
+    """Write plan and draft to a pending compaction, with a member for every message that it changes.
+
+    `missing_before` are the facts that the session's current summary misses.
+    """
     span, previous = plan.span, session.current
     sequences = [turn.sequence for turn in span if turn.sequence is not None]
     compaction.previous = previous
@@ -59,7 +68,7 @@ def fill_compaction(
             compaction.model, compaction.prompt_version = "", 0
     compaction.warnings = [notice.as_answer() for notice in draft.notices]
     if span:
-        record_retention(compaction, draft.retention)
+        record_retention(compaction, draft.retention, missing_before)
     compaction.finished_at = now
     _add_members(compaction, plan)
 
@@ -78,14 +87,19 @@ def _add_members(compaction: Compaction, plan: SessionPlan) -> None:
     )
 
 
-def record_retention(compaction: Compaction, retention: RetentionResult) -> None:
+def record_retention(
+    compaction: Compaction, retention: RetentionResult, missing_before: Iterable[RetainedFact]
+) -> None:
     """Set the facts that are retained, and whether a constraint is missing that its previous summary did not lose."""
-    previous = compaction.previous
-    missing_before = recorded_facts(previous.retention, "missing") if previous else []
     compaction.retention = retention_to_record(retention)
     compaction.has_lost_constraint = bool(retention.newly_lost_constraints(missing_before))
     others = [warning for warning in compaction.warnings if warning["code"] != CONSTRAINT_MISSING.code]
     compaction.warnings = [*others, *([CONSTRAINT_MISSING.as_answer()] if compaction.has_lost_constraint else [])]
+
+
+def facts_missing_before(compaction: Compaction) -> list[RetainedFact]:
+    """Return the facts that the previous summary misses."""
+    return recorded_facts(compaction.previous.retention, "missing") if compaction.previous else []
 
 
 def propose_compaction(compaction: Compaction) -> None:
@@ -119,7 +133,7 @@ def apply_compaction(
 def _after_the_last(session: Session, now: datetime) -> datetime:
     """Return when a compaction counts as applied: after all others of the session, whatever the workers' clocks are."""
     rows = Compaction.objects.for_tenant(session.tenant_id).of_session(session.pk)
-    last: Compaction | None = rows.last_applied_first().first()
+    last: Compaction | None = rows.last_applied_first().without_texts().first()
     earliest = last and last.compacted_at and last.compacted_at + timedelta(microseconds=1)
     return max(now, earliest or now)
 

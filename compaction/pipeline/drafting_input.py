@@ -64,9 +64,9 @@ def read_drafting_input(run: Run, *, can_wait: bool, deadline: datetime | None) 
     """Read the input for the run's pending compaction from the session as it is now. Raises `DraftingError`."""
     tenant_id = run.tenant_id
     with tenant_scope(tenant_id):
-        rows = Compaction.objects.for_tenant(tenant_id).with_id(run.compaction_id)
-        compaction: Compaction = rows.with_sessions().get()
-        session = compaction.session
+        rows = Compaction.objects.for_tenant(tenant_id)
+        compaction: Compaction = rows.with_id(run.compaction_id).get()
+        session: Session = Session.objects.for_tenant(tenant_id).with_id(compaction.session_id).with_current().get()
         if compaction.state != Compaction.State.PENDING:
             raise DraftingError("already_decided", "This compaction was already decided on.")
         if session.closed_at is not None:
@@ -78,7 +78,8 @@ def read_drafting_input(run: Run, *, can_wait: bool, deadline: datetime | None) 
         earlier = [CitedStatement.of(record) for record in plan.current.statements] if plan.current else []
         ids = {UUID(source) for statement in earlier for source in statement.message_ids}
         cited = Message.objects.for_tenant(tenant_id).with_ids(ids).names_and_contents()
-        retention = plan.current.retention if plan.current else {}
+        # Not kept as JSON: the facts of a long session take megabytes.
+        retention = rows.with_id(session.current_id).retention_record() if plan.current else {}
         version = compaction.prompt_version
         return DraftingInput(
             session=session,

@@ -243,7 +243,8 @@ def _finished(claim: _Claim, task: DraftingInput, draft: CompactionDraft, now: d
             raise LostClaimError
         if session.current != task.plan.current:
             raise _ChangedError
-        applying.fill_compaction(compaction, session, task.plan, draft, now=now)
+        missing = task.missing_before
+        applying.fill_compaction(compaction, session, task.plan, draft, missing_before=missing, now=now)
         try:
             applying.require_unchanged_session(compaction, session)
         except Conflict as error:

@@ -59,7 +59,12 @@ def proposed_compaction(session: Session) -> Compaction | None:
 
 def require_no_proposal(tenant_id: UUID, session_id: UUID, *, but: UUID | None = None) -> None:
     """Raise `Conflict` `waits_for_review` while a proposal of the session waits, unless it is `but`."""
-    rows = Compaction.objects.for_tenant(tenant_id).of_session(session_id).in_state(Compaction.State.PROPOSED)
+    rows = (
+        Compaction.objects.for_tenant(tenant_id)
+        .of_session(session_id)
+        .in_state(Compaction.State.PROPOSED)
+        .without_texts()
+    )
     if any(proposed.pk != but for proposed in rows):
         raise Conflict("waits_for_review", "A compaction of this session waits for review; decide on it first.")
 

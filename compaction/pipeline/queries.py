@@ -53,6 +53,11 @@ class CompactionQuerySet(SessionRows):
         journals = self.exclude(pk=but).filter(state="applied").values_list("journal", flat=True)
         return {entry["memory_id"] for journal in journals for entry in journal if entry["memory_id"]}
 
+    def retention_record(self) -> dict[str, Any]:
+        """The facts that a compaction retains, as it stores them."""
+        record: dict[str, Any] = self.values_list("retention", flat=True).get()
+        return record
+
     def failed_since(self, moment: datetime) -> Self:
         """Compactions requested since then that failed."""
         return self.filter(state="failed", created_at__gte=moment)

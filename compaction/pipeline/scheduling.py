@@ -74,7 +74,7 @@ def _open_batch(tenant_id: UUID, place: UUID | None, now: datetime) -> tuple[lis
         idle_since = now - timedelta(minutes=policies.minimum("idle_minutes"))
         rows = Session.objects.for_tenant(tenant_id).open().with_pressure()
         rows = rows.at_least(policies.minimum("sleep_threshold")).idle_since(idle_since)
-        sessions = rows.behind(place, SESSIONS_BATCH)
+        sessions = rows.with_current().behind(place, SESSIONS_BATCH)
         runs = [_open(session, policies.of(session), now) for session in sessions]
         return sessions, [(tenant_id, run.pk) for run in runs if run is not None]
 

@@ -11,6 +11,7 @@ from django.db import transaction
 from compaction.models import Compaction, Run, Session
 from compaction.pipeline.applying import (
     apply_compaction,
+    facts_missing_before,
     record_decision,
     record_retention,
     replace_summary,
@@ -164,7 +165,8 @@ def strike_journal_entry(
         raise InvalidInput("unknown_entry", f"No fact with the number {entry} waits to be stored.", "entry")
     if is_struck != (record["status"] == STRUCK):
         strike_entry(record, is_struck=is_struck)
-        record_retention(current, measure_revision(current, session, current.summary_text).retention)
+        measures = measure_revision(current, session, current.summary_text)
+        record_retention(current, measures.retention, facts_missing_before(current))
         current.edit_version += 1
         current.save()
         verb, change = "strike_fact" if is_struck else "keep_fact", (not is_struck, is_struck)

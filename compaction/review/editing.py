@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from compaction.models import Compaction, CompactionMember, Message, Session
-from compaction.pipeline.applying import MEMBER_COMPACTED, record_retention
+from compaction.pipeline.applying import MEMBER_COMPACTED, facts_missing_before, record_retention
 from compaction.pipeline.drafting import HEADING
 from compaction.pipeline.journal import journal_texts
 from compaction.pipeline.session_rows import count_text_tokens, messages_to_turns
@@ -146,7 +146,7 @@ def revise_summary(compaction: Compaction, session: Session, text: str, statemen
     compaction.summary_text, compaction.summary_token_count = text, measures.tokens
     compaction.tokens_after = measures.tokens_after
     compaction.statements = [statement.as_record() for statement in statements]
-    record_retention(compaction, measures.retention)
+    record_retention(compaction, measures.retention, facts_missing_before(compaction))
     compaction.is_edited = True
     compaction.edit_version += 1
 

@@ -34,7 +34,6 @@ from memories.tenancy.queries.methods import (
     rows_of,
     rows_ordered_by,
     rows_where,
-    rows_with,
     rows_within,
     rows_without,
 )
@@ -104,11 +103,14 @@ def pressure_of(session: str = "") -> "ExpressionWrapper[CombinedExpression]":
 class SessionQuerySet(TenantRows):
     open = rows_where(closed_at__isnull=True)
     closed = rows_where(closed_at__isnull=False)
-    with_current = rows_with("current")
     newest_first = rows_ordered_by("-created_at", "id")
     #: Sessions of at least this pressure; after `with_pressure`.
     at_least = rows_by("fullness__gte")
     within = rows_within("partition_path")
+
+    def with_current(self) -> Self:
+        """With the current compaction, but not the facts that it retains: there are more with each message."""
+        return self.select_related("current").defer("current__retention")
 
     def with_segments(self, segments: Mapping[str, str]) -> Self:
         """In partitions that contain every given `key=value` segment, at any depth."""
@@ -163,8 +165,12 @@ class SessionQuerySet(TenantRows):
         send_prepared(_COUNT_APPENDED, {"tenant": session.tenant_id, "session": session.pk, **own})
 
     def locked(self) -> Self:
-        """Locked until the transaction ends: appends, maskings and compactions of a session are serialised."""
-        return self.select_for_update(no_key=True, of=("self",))
+        """Locked until the transaction ends: appends, maskings and compactions of a session are serialised.
+
+        The current compaction is read after the lock, because a join would read it as it was before.
+        """
+        compactions = self.model._meta.get_field("current").related_model.objects.defer("retention")
+        return self.select_for_update(no_key=True, of=("self",)).prefetch_related(Prefetch("current", compactions))
 
 
 class SessionRows(TenantRows):

@@ -95,7 +95,7 @@ def read_timeline(session: Session, *, before: int | None = None) -> Timeline:
             window_from=window_from,
             shown=(start, end - 1) if end - start < count else None,
         ),
-        reversible_compaction=compactions.last_applied_first().first(),
+        reversible_compaction=compactions.last_applied_first().without_texts().first(),
         proposed=proposed_compaction(session),
         run=Run.objects.for_tenant(tenant_id).of_session(session.pk).open().first(),
     )

@@ -48,7 +48,7 @@ READ_CHARACTERS_MAX = 20_000
 MARKED_PLACES_MAX = 50
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RetainedFact:
     """Something that a summary should not lose: as first written, as compared, and the messages that say it.
 

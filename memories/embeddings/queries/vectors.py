@@ -38,7 +38,8 @@ SELECT head.tenant_id, head.id, item.version, %(model)s, %(dimension)s, item.vec
     head.version = item.version AND head.archived_at IS NULL, head.partition_path
 FROM unnest(%(ids)s::uuid[], %(versions)s::int[], %(vectors)s::halfvec[]) AS item (memory_id, version, vector)
     JOIN memories_memory AS head ON head.id = item.memory_id AND head.tenant_id = %(tenant)s
-ON CONFLICT (memory_id, version, model, tenant_id) DO UPDATE SET vector = excluded.vector, dimension = excluded.dimension
+ON CONFLICT (memory_id, version, model, tenant_id)
+    DO UPDATE SET vector = excluded.vector, dimension = excluded.dimension
 WHERE memories_memoryembedding.vector IS DISTINCT FROM excluded.vector
 """
 _TYPE_OF_VECTORS = "SELECT 'halfvec'::regtype::oid::bigint"

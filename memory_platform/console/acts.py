@@ -31,7 +31,8 @@ from memory_platform.console.act_kinds import FINAL, NOTES, UNDONE_BY_ADMINS, UN
 from memory_platform.console.act_targets import TARGETS_SHOWN_MAX, ActTarget, act_target, target_texts, targets_with
 from memory_platform.console.act_values import VALUE_KINDS, are_present, present_values, stored_values
 
-_NO_VALUES = "The former values were not stored"
+#: Of acts from before their former values were kept, or whose values were erased.
+_NO_VALUES = f"{FINAL}: its former values are not stored"
 #: The state of a compaction in which a decision about it can be undone.
 _DECIDED = {
     "apply_compaction": "applied",

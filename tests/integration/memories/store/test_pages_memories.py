@@ -90,6 +90,15 @@ def test_search_says_which_arm_found_what(client: Client, tenant: Tenant) -> Non
     assert "lexical #1" in text
 
 
+def test_search_by_meaning_claims_nothing_about_words(client: Client, tenant: Tenant) -> None:
+    make_bakery_memories(tenant)
+    for mode, claims in (("", True), ("vector", False)):
+        response = client.get(page("memories", tenant), {"q": "ERR_4012", "mode": mode, "whole": "1"}, headers=HTMX)
+        assert response.context["found"].below_cutoff
+        assert ("without a word of the query" in text_of(response)) == claims
+        assert ("match by words" in text_of(response)) == claims
+
+
 def test_search_within_archived_rows_goes_by_words(client: Client, tenant: Tenant) -> None:
     memory = make_bakery_memories(tenant)[3]
     with tenant_scope(tenant.pk):

@@ -6,8 +6,9 @@ For every page that the tests know it prints the median and 95th percentile of t
 queries and the bytes of HTML, compressed. With `--limit-ms` a median beyond it ends the run with 1.
 
 Where a page loads its result with a second request, the next line measures that request. `--results` measures only
-these and the fragments that pages load into themselves. The effects on saved questions are not among them: they run as
-many contexts as their own time limit allows.
+fragments: of each page the one that htmx gets, for its result, filters, order or polling, and those that pages load
+into themselves. The effects on saved questions are not among them: they run as many contexts as their own time limit
+allows.
 
 Milliseconds are processor time of the client and of its database process together, without parallel workers, so that
 other work on the machine counts little. `--wall` measures wall-clock time instead. `--only NAME` measures pages whose
@@ -46,6 +47,7 @@ class PageMeasurement(NamedTuple):
     html_bytes: int
     status: int
     loads_result_later: bool
+    is_whole_page: bool
 
     def __str__(self) -> str:
         times = f"{median(self.milliseconds):>9.1f}{p95(self.milliseconds):>9.1f}"
@@ -67,7 +69,14 @@ def measure_page(client: Any, place: Any, watch: Stopwatch, rounds: int, *, is_r
     query = place.address.partition("?")[2]
     name = "  and its result" if is_result else f"{place.name}?{query}"[:43] if query else place.name
     size, is_coming = len(gzip.compress(answer.content)), COMING in answer.content
-    return PageMeasurement(name, times, asked, size, answer.status_code, is_coming)
+    return PageMeasurement(name, times, asked, size, answer.status_code, is_coming, b"<html" in answer.content)
+
+
+def fragment_of(client: Any, place: Any, watch: Stopwatch, rounds: int) -> Iterator[PageMeasurement]:
+    """Yield the measures of the fragment that htmx gets of a page; nothing if it gets the whole page."""
+    if not measure_page(client, place, watch, MIN_ROUNDS, is_result=True).is_whole_page:
+        result = measure_page(client, place, watch, rounds, is_result=True)
+        yield result._replace(name=f"{place.name}?{place.address.partition('?')[2]}".removesuffix("?")[:43])
 
 
 def explain(client: Any, place: Any) -> None:
@@ -147,12 +156,13 @@ def page_measurements(options: argparse.Namespace) -> Iterator[PageMeasurement]:
     for place in console_pages(ids):
         if not place.name.startswith(options.only) or place.name == "design":
             continue
-        measured = measure_page(client, place, watch, MIN_ROUNDS if options.results else options.rounds)
-        if not options.results:
-            yield measured
+        if options.results:
+            yield from fragment_of(client, place, watch, options.rounds)
+            continue
+        measured = measure_page(client, place, watch, options.rounds)
+        yield measured
         if measured.loads_result_later:
-            result = measure_page(client, place, watch, options.rounds, is_result=True)
-            yield result._replace(name=f"result of {measured.name}"[:43]) if options.results else result
+            yield measure_page(client, place, watch, options.rounds, is_result=True)
         if options.explain:
             explain(client, place)
     for place in console_pages(ids, FRAGMENTS):

@@ -12,12 +12,14 @@ from http import HTTPStatus
 from selectors import EVENT_READ
 from socket import SHUT_WR, socket
 from typing import Any
+from weakref import WeakSet
 
 from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine
 from gunicorn.util import write_nonblock
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from memory_platform.observability.memory import trim_memory
+from memory_platform.web.too_large import too_large_page
 
 #: A request whose line, headers and small body take longer, or whose line and headers are larger, is refused.
 HEAD_SECONDS = 10.0
@@ -38,6 +40,8 @@ RETURN_SECONDS = 10.0
 _HEAD_END = b"\r\n\r\n"
 #: The client waits for "100 Continue", which is sent with a thread, or does not tell the size of the body.
 _IS_STREAMED = re.compile(rb"^(?:expect|transfer-encoding)[ \t]*:", re.IGNORECASE | re.MULTILINE)
+#: A browser that loads a page, not htmx or an agent.
+_ACCEPTS_PAGES = re.compile(rb"^accept:[^\r\n]*text/html", re.IGNORECASE | re.MULTILINE)
 _LENGTH = re.compile(rb"^content-length[ \t]*:[ \t]*(\d{1,18})", re.IGNORECASE | re.MULTILINE)
 
 _PROBLEMS = {
@@ -123,6 +127,8 @@ class HeadBufferingWorker(ThreadWorker):  # type: ignore[misc]
         self._waiting: deque[tuple[TConn, _Arriving]] = deque()
         #: Connections whose answer is sent, and until when their clients may close them.
         self._closing: dict[TConn, float] = {}
+        #: Sockets of browsers that load a page.
+        self._browsers: WeakSet[socket] = WeakSet()
         #: When a request last returned unused memory to the system.
         self._returned_at = time.monotonic()
 
@@ -152,7 +158,8 @@ class HeadBufferingWorker(ThreadWorker):  # type: ignore[misc]
             self._forget(conn)
             self._submit(conn, arriving)
         elif arriving.is_too_large():
-            _write_problem(client, LimitRequestHeaders)
+            self._note_browser(conn, arriving)
+            self._refuse(client, LimitRequestHeaders)
             self._give_up(conn)
 
     def _submit(self, conn: TConn, arriving: _Arriving) -> None:
@@ -170,6 +177,7 @@ class HeadBufferingWorker(ThreadWorker):  # type: ignore[misc]
             unreader.sock = _TimedReader(unreader.sock)
         unreader.sock.deadline = time.monotonic() + BODY_SECONDS
         unreader.unread(bytes(arriving.data))
+        self._note_browser(conn, arriving)
         super().enqueue_req(conn)
 
     def _may_stream(self) -> bool:
@@ -192,8 +200,9 @@ class HeadBufferingWorker(ThreadWorker):  # type: ignore[misc]
         for conn in [conn for conn, each in self._heads.items() if each.deadline <= now or not self.alive]:
             self._give_up(conn)
         while self._waiting and (self._waiting[0][1].deadline <= now or not self.alive):
-            conn, _ = self._waiting.popleft()
-            _write_problem(conn.sock, TimeoutError)
+            conn, arriving = self._waiting.popleft()
+            self._note_browser(conn, arriving)
+            self._refuse(conn.sock, TimeoutError)
             self._give_up(conn)
         for conn in [conn for conn, deadline in self._closing.items() if deadline <= now]:
             self._closed(conn)
@@ -250,12 +259,25 @@ class HeadBufferingWorker(ThreadWorker):  # type: ignore[misc]
         self.nr_conns -= 1
 
     def handle_error(self, request: Any, client: socket, address: Any, error: Exception) -> None:
-        """Respond to requests that never reach Django in the format of API errors."""
+        """Respond to requests that never reach Django."""
         if type(error) not in _PROBLEMS:
             super().handle_error(request, client, address, error)
             return
         self.log.warning("Refused a request: %s", type(error).__name__)
-        _write_problem(client, type(error))
+        self._refuse(client, type(error))
+
+    def _note_browser(self, conn: TConn, arriving: _Arriving) -> None:
+        head, _, _ = arriving.data.partition(_HEAD_END)
+        (self._browsers.add if _ACCEPTS_PAGES.search(head) else self._browsers.discard)(conn.sock)
+
+    def _refuse(self, client: socket, kind: type[Exception]) -> None:
+        """Respond with a problem, or with a page for a browser that loads one."""
+        status, code, detail = _PROBLEMS[kind]
+        if client in self._browsers:
+            _write_response(client, status, "text/html; charset=utf-8", too_large_page(status))
+            return
+        problem = {"type": "about:blank", "title": status.phrase, "status": status, "code": code, "detail": detail}
+        _write_response(client, status, "application/problem+json", json.dumps({**problem, "errors": []}))
 
 
 def _is_large(headers: Iterable[tuple[str, str]]) -> bool:
@@ -265,11 +287,9 @@ def _is_large(headers: Iterable[tuple[str, str]]) -> bool:
     return "TRANSFER-ENCODING" in sizes or (declared.isdigit() and int(declared) >= LARGE_BODY_BYTES)
 
 
-def _write_problem(client: socket, kind: type[Exception]) -> None:
-    status, code, detail = _PROBLEMS[kind]
-    problem = {"type": "about:blank", "title": status.phrase, "status": status, "code": code, "detail": detail}
-    body = json.dumps({**problem, "errors": []}).encode()
-    lines = [f"HTTP/1.1 {status} {status.phrase}", "Connection: close", "Content-Type: application/problem+json"]
+def _write_response(client: socket, status: HTTPStatus, content_type: str, text: str) -> None:
+    body = text.encode()
+    lines = [f"HTTP/1.1 {status} {status.phrase}", "Connection: close", f"Content-Type: {content_type}"]
     if status is HTTPStatus.SERVICE_UNAVAILABLE:
         lines.append("Retry-After: 1")
     head = "\r\n".join((*lines, f"Content-Length: {len(body)}", "", "")).encode()

@@ -10,6 +10,7 @@ from memory_platform.console.metrics import metrics
 from memory_platform.console.views import account, first_steps, pages, palette, sign_in
 
 #: What Django calls for an exception that no view handled.
+handler400 = "memory_platform.web.too_large.bad_request_page"
 handler500 = "memory_platform.web.unavailable.error_page"
 urlpatterns: list[URLPattern | URLResolver] = [
     # First, because a request tries the addresses in their order and most are for the API.

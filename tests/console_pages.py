@@ -95,8 +95,13 @@ PAGES: dict[str, tuple[str, ...]] = {
     "erase": ("", "partition=agent%3Dsupport", "memory={memory_id}"),
     "erasure": ("",),
 }
-#: Fragments that pages load into themselves, and the query strings that the benchmark loads them with.
+#: Fragments that pages load into themselves, and others that no page above shows, with the query strings that the
+#: benchmark loads them with.
 FRAGMENTS: dict[str, tuple[str, ...]] = {
+    "memories": ("sort=-tokens&kind=fact",),
+    "activity": ("sort=when",),
+    "audit-log": ("sort=when",),
+    "context-compare": (f"left=adr-0040&right=conversation-recall&{_ASKED}&table=1",),
     "context-suggest": ("focus_memory=sensor", "partition=agent"),
     "inclusion-budget": (f"{_ASKED}&max_tokens=300&item={{memory_id}}",),
     "palette": ("q=sensor",),

@@ -12,7 +12,7 @@ from context.profiles.forms import PROFILE_MAX_CHARACTERS
 from context.receipts.results import DEFAULT_RENDER, ContextRequest, Focus
 from context.services.profiles.fields import TOKENS_MAX, TOKENS_MIN
 from memories.services.store.content import MAX_CONTENT_BYTES
-from memories.store.forms import QUERY_MAX_CHARACTERS
+from memories.store.forms import QUERY_ENCODED_MAX, SearchTextField
 from memories.tenancy.forms import PartitionField
 from memory_platform.web.forms import PlatformForm
 
@@ -161,5 +161,5 @@ class SideBySideForm(PreviewForm):
 class BudgetTrialForm(PlatformForm):
     """The question that shows the effect of a changed budget."""
 
-    query = forms.CharField(required=False, max_length=QUERY_MAX_CHARACTERS)
+    query = SearchTextField(max_length=QUERY_ENCODED_MAX)
     partition = PartitionField()

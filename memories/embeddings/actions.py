@@ -12,7 +12,7 @@ from memories import tasks
 from memories.embeddings import reembedding
 from memories.embeddings.providers import KnownModel, UnknownModel, default_model, model_named
 from memories.embeddings.vectors import ensure_active_model
-from memories.models import EmbeddingModel, Memory, MemoryEmbedding, MissingVector, Tenant
+from memories.models import EmbeddingModel, Memory, MissingVector, Tenant
 from memories.tenancy.audit import Actor, audit_rows, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput
 from memory_platform.web.numerals import counted
@@ -125,12 +125,10 @@ def retry_embeddings(*, tenant: Tenant, by: Actor, now: datetime) -> list[UUID]:
 def reembed_memories(*, tenant: Tenant, memory_ids: Iterable[UUID], by: Actor, now: datetime) -> list[UUID]:
     """Have the vectors of these memories computed again, without archived ones; return their ids.
 
-    The old vectors are deleted at once, so until a memory has new ones, only its words are found.
+    A search finds a memory by its former vector until the new one replaces it.
     """
     chosen = Memory.objects.for_tenant(tenant.pk).unarchived().with_ids(memory_ids)
-    ids = _make_pending("reembed_memories", tenant, chosen, by, now)
-    MemoryEmbedding.objects.for_tenant(tenant.pk).filter(memory_id__in=ids, is_current=True).delete()
-    return ids
+    return _make_pending("reembed_memories", tenant, chosen, by, now)
 
 
 def _make_pending(verb: str, tenant: Tenant, rows: Any, by: Actor, now: datetime) -> list[UUID]:

@@ -88,12 +88,13 @@ def record_vectors(
                 MissingVector.objects.delete_versions(
                     models[name].pk, ((item.memory_id, item.version) for item in kept)
                 )
-        if any(model.state == EmbeddingModel.State.ACTIVE for name, model in models.items() if name in recorded):
-            UncomparedMemory.objects.enqueue(tenant_id, remaining)
+        active = next(model for model in models.values() if model.state == EmbeddingModel.State.ACTIVE)
         if notes_missing:
             others = (model for name, model in models.items() if name not in recorded)
-            _note(kept, [model for model in others if model.state != EmbeddingModel.State.ACTIVE])
-        active = next(model for model in models.values() if model.state == EmbeddingModel.State.ACTIVE)
+            _note(kept, [model for model in others if model != active])
+        if active.name not in recorded:
+            return 0  # memories that wait for re-embedding still have their former vectors
+        UncomparedMemory.objects.enqueue(tenant_id, remaining)
         pending = rows.pending_embedding().with_embedding(active.name)
         return int(pending.update(embedding_state=Memory.EmbeddingState.READY, embedding_error=""))
 

@@ -1,6 +1,7 @@
 """Forms of memories: filter, edit, merge and bulk actions."""
 
 from typing import Any
+from urllib.parse import quote
 from uuid import UUID
 
 from django import forms
@@ -22,7 +23,10 @@ COMMON_KINDS = ("fact", "preference", "procedure", "episode", "synthesis")
 #: Kinds of links that a form offers; others can be typed.
 DEFAULT_LINK_KIND = "related"
 COMMON_LINK_KINDS = (DEFAULT_LINK_KIND, "supports", "contradicts", "explains")
-QUERY_MAX_CHARACTERS = 4_000
+#: Characters of the text that a list is searched for.
+QUERY_MAX_CHARACTERS = 800
+#: Of such a text percent-encoded, because the address of the list, and those that return to it, contain it.
+QUERY_ENCODED_MAX = 3_200
 #: Rows of a list in one bulk action, and digits of a version number.
 ROWS_SELECTED_MAX = 200
 DIGITS_MAX = 18
@@ -40,6 +44,20 @@ class KindField(forms.CharField):
         super().validate(value)
         if value and not is_kind_name(value):
             raise ValidationError("Enter one lower-case word, such as fact or preference.", code="bad_kind")
+
+
+class SearchTextField(forms.CharField):
+    """A text that is sent in an address, whose length is limited (ADR-0307)."""
+
+    def __init__(self, *, max_length: int = QUERY_MAX_CHARACTERS, **kwargs: Any) -> None:
+        super().__init__(label="Search", required=False, max_length=max_length, **kwargs)
+
+    def validate(self, value: Any) -> None:
+        super().validate(value)
+        encoded = len(quote(value))
+        if encoded > QUERY_ENCODED_MAX:
+            fitting = len(value) * QUERY_ENCODED_MAX // encoded
+            raise ValidationError(f"Shorten the text to about {fitting:,} characters.", code="too_long")
 
 
 class MetadataField(forms.JSONField):
@@ -79,7 +97,7 @@ class MemoryFilterForm(PlatformForm):
 
     MODES = [("", "Both"), ("lexical", "Words"), ("vector", "Meaning")]
 
-    q = forms.CharField(required=False, max_length=QUERY_MAX_CHARACTERS)
+    q = SearchTextField()
     mode = forms.ChoiceField(required=False, choices=MODES)
     partition = PartitionField()
     kind = forms.CharField(required=False, max_length=32)
@@ -90,7 +108,7 @@ class MemoryFilterForm(PlatformForm):
 class MergeSearchForm(PlatformForm):
     """The search for the memory to merge with."""
 
-    q = forms.CharField(label="Search", required=False, max_length=QUERY_MAX_CHARACTERS)
+    q = SearchTextField()
 
 
 class MemoryFieldsForm(PlatformForm):

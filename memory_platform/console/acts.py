@@ -31,7 +31,8 @@ from memory_platform.console.act_kinds import FINAL, NOTES, UNDONE_BY_ADMINS, UN
 from memory_platform.console.act_targets import TARGETS_SHOWN_MAX, ActTarget, act_target, target_texts, targets_with
 from memory_platform.console.act_values import VALUE_KINDS, are_present, present_values, stored_values
 
-_NO_VALUES = f"Undo ended: former values are stored for {UNDO_DAYS} days"
+#: Of acts whose former values were never stored, were deleted after a while, or were erased.
+_NO_VALUES = f"{FINAL}: its former values are not stored (they are kept for {UNDO_DAYS} days)"
 #: The state of a compaction in which a decision about it can be undone.
 _DECIDED = {
     "apply_compaction": "applied",

@@ -6,7 +6,7 @@ from urllib.parse import unquote_to_bytes
 
 from csp.utils import build_policy
 from django.conf import settings
-from django.core.exceptions import BadRequest
+from django.core.exceptions import BadRequest, RequestDataTooBig
 from django.http import HttpRequest, HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
 from django.shortcuts import render
@@ -42,7 +42,7 @@ BODY_BYTES_MAX = 16 * 1024 * 1024
 
 
 class BadRequestMiddleware:
-    """Returns 400 for requests that no page can process: a NUL character in the URL, or a body larger than any form.
+    """Refuses requests that no page can process: 400 for a NUL character in the URL, 413 for more than any form.
 
     Postgres cannot store NUL; the API reports the field itself. Django limits the fields of a body but not its files,
     which it writes to disk.
@@ -57,7 +57,7 @@ class BadRequestMiddleware:
             raise BadRequest("The address contains a NUL character.")
         declared = request.META.get("CONTENT_LENGTH") or ""
         if declared.isdecimal() and int(declared) > BODY_BYTES_MAX:
-            raise BadRequest("The body is larger than 16 MiB.")
+            raise RequestDataTooBig("The body is larger than 16 MiB.")
         return self.get_response(request)
 
 

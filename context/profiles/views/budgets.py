@@ -37,6 +37,7 @@ from context.profiles.views.operations import ask_to_confirm, whole_number
 from context.receipts.results import ContextRequest
 from context.services.profiles.compaction_policy import POLICY_FIELDS
 from context.workbench.forms import BudgetTrialForm
+from context.workbench.long_queries import is_long_query
 from context.workbench.preview import build_previews
 from context.workbench.preview_diff import PreviewDiff
 from context.workbench.saved_questions import SavedQuestion, saved_questions
@@ -108,7 +109,8 @@ def _profile_page(request: HtmxRequest, name: str, typed: QueryDict | None) -> d
 
 
 def _first_question(request: HtmxRequest, name: str, questions: list[SavedQuestion]) -> dict[str, str]:
-    """Return the first question that the profile serves, else the first of all."""
+    """Return the first short question that the profile serves, else the first of all short ones."""
+    questions = [each for each in questions if not is_long_query(each.query)]
     if not questions:
         return {}
     serving = budget_profiles_for(request.tenant.id, [each.partition for each in questions])

@@ -38,7 +38,9 @@ SELECT head.tenant_id, head.id, item.version, %(model)s, %(dimension)s, item.vec
     head.version = item.version AND head.archived_at IS NULL, head.partition_path
 FROM unnest(%(ids)s::uuid[], %(versions)s::int[], %(vectors)s::halfvec[]) AS item (memory_id, version, vector)
     JOIN memories_memory AS head ON head.id = item.memory_id AND head.tenant_id = %(tenant)s
-ON CONFLICT DO NOTHING
+ON CONFLICT (memory_id, version, model, tenant_id)
+    DO UPDATE SET vector = excluded.vector, dimension = excluded.dimension
+WHERE memories_memoryembedding.vector IS DISTINCT FROM excluded.vector
 """
 _TYPE_OF_VECTORS = "SELECT 'halfvec'::regtype::oid::bigint"
 # Another writer of a row, such as an archiving one, goes first.
@@ -78,7 +80,7 @@ class MemoryEmbeddingQuerySet(TenantRows):
         versions: Sequence[tuple[UUID, int]],
         vectors: NDArray[np.float32],
     ) -> None:
-        """Insert the vectors of versions of memories in one statement; keep those that are there."""
+        """Insert the vectors of versions of memories in one statement, or replace those that are there."""
         type_oid = _type_of_vectors(connection.settings_dict["NAME"])
         values = {"tenant": tenant_id, "model": model, "dimension": vectors.shape[1]}
         values |= {"ids": [pk for pk, _ in versions], "versions": [number for _, number in versions]}

@@ -115,7 +115,7 @@ def _tenant_figures(tenant_id: UUID, now: datetime) -> dict[str, Any]:
     return {
         "memories": tally,
         "gone": gone,
-        "partition_count": Partition.objects.for_tenant(tenant_id).row_count(),
+        "partition_count": Partition.objects.for_tenant(tenant_id).without_root().row_count(),
         "memo": TenantMemo.objects.for_tenant(tenant_id).current().first(),
         "contexts": list(receipts.newest_first().without_details()[:RECENT_CONTEXTS_MAX]),
         "needs": [need for need in needs if need.backlog.count],

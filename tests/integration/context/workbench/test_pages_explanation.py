@@ -69,6 +69,8 @@ def test_memory_that_does_not_fit_can_be_moved_and_one_elsewhere_is_moved_at_onc
     elsewhere = text_of(explain(client, tenant, memory=memories[2].pk, **inputs))
     assert "Move to agent=service" in elsewhere
     assert "action=move" not in elsewhere
+    assert 'value="pin"' in unfit.content.decode()
+    assert 'value="pin"' not in elsewhere, "pinned memories of other partitions are not read either"
 
 
 def test_pages_say_what_superseded_a_memory_and_when(client: Client, tenant: Tenant) -> None:

@@ -11,6 +11,7 @@ from django.test import Client
 from django.urls import reverse
 from rest_framework_api_key.models import APIKey
 
+from memories.embeddings.actions import reembed_memories
 from memories.hygiene.actions import undo_hygiene
 from memories.models import ApiKey, AuditEntry, HygieneAct, Membership, Memory, MemoryEmbedding, MemoryVersion, Tenant
 from memories.services.tokens import token_counts
@@ -172,6 +173,9 @@ def test_selected_memories_are_embedded_again(client: Client, tenant: Tenant) ->
         archive_memory(memory=old, by=TESTER, now=FACTORY_NOW)
         Memory.objects.for_tenant(tenant.pk).filter(pk=failed.pk).update(embedding_state="failed", embedding_error="no")
         MemoryEmbedding.objects.for_tenant(tenant.pk).update(vector=before[old.pk])
+        reembed_memories(tenant=tenant, memory_ids=[ready.pk], by=TESTER, now=FACTORY_NOW)
+        current = MemoryEmbedding.objects.for_tenant(tenant.pk).filter(memory_id=ready.pk, is_current=True)
+        assert current.exists(), "found by meaning until the new vector is stored"
     assert "2 memories are queued for re-embedding. 1 archived skipped." in embed(ready, failed, old)
     assert vectors() == before
     assert [(row.embedding_state, row.embedding_error) for row in map(reread_memory, (ready, failed))] == [

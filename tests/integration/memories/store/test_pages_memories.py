@@ -90,6 +90,15 @@ def test_search_says_which_arm_found_what(client: Client, tenant: Tenant) -> Non
     assert "lexical #1" in text
 
 
+def test_search_by_meaning_claims_nothing_about_words(client: Client, tenant: Tenant) -> None:
+    make_bakery_memories(tenant)
+    for mode, claims in (("", True), ("vector", False)):
+        response = client.get(page("memories", tenant), {"q": "ERR_4012", "mode": mode, "whole": "1"}, headers=HTMX)
+        assert response.context["found"].below_cutoff
+        assert ("without a word of the query" in text_of(response)) == claims
+        assert ("match by words" in text_of(response)) == claims
+
+
 def test_search_within_archived_rows_goes_by_words(client: Client, tenant: Tenant) -> None:
     memory = make_bakery_memories(tenant)[3]
     with tenant_scope(tenant.pk):
@@ -139,6 +148,14 @@ def test_question_that_cannot_be_asked_is_answered_422(query: str, client: Clien
         response = client.get(f"{page('memories', tenant)}?{query}", headers=headers)
         assert response.status_code == 422
         assert "Invalid request" in text_of(response)
+
+
+def test_text_that_its_address_cannot_repeat_is_refused_beside_the_field(client: Client, tenant: Tenant) -> None:
+    for text, is_fitting in (("茶" * 355, True), ("茶" * 400, False), ("tea " * 201, False)):
+        response = client.get(page("memories", tenant), {"q": text, "whole": "1"}, headers=HTMX)
+        assert response.status_code == (200 if is_fitting else 422)
+        beside = text_of(response).partition('<div id="q-errors" hx-swap-oob="true">')[2].partition("</div>")[0]
+        assert ("characters" in beside) != is_fitting
 
 
 def test_cursor_that_is_none_begins_at_the_start(client: Client, tenant: Tenant) -> None:

@@ -1,7 +1,9 @@
 """The demo tenant in the database: complete, with a truthful history, ready to be searched, loaded once."""
 
+import re
 from collections import defaultdict
 from datetime import timedelta
+from html import unescape
 from io import StringIO
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db.models import QuerySet
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import escape
 
@@ -311,3 +314,38 @@ def test_counters_reach_no_memory_of_another_tenant(demo: Tenant, other_tenant: 
 def test_name_that_no_tenant_may_have_is_refused(db: None) -> None:
     with pytest.raises(CommandError, match="1 to 100 printable characters"):
         run("--tenant", "x" * 101)
+
+
+def test_a_figure_is_the_same_on_every_page_that_shows_it(demo: Tenant, client: Client) -> None:
+    client.force_login(new_operator("ada", "admin", demo))
+
+    def words(name: str, *args: Any, **query: str) -> str:
+        address = reverse(name, args=[demo.pk, *args])
+        text = client.get(address, {**query, "whole": "1"}).content.decode()
+        return unescape(" ".join(re.sub(r"<[^>]+>", " ", text).split()))
+
+    def figure(pattern: str, text: str) -> str:
+        found = re.search(pattern, text)
+        assert found, pattern
+        return found[1]
+
+    kinds = r"(fact \d+ episode \d+ preference \d+)"
+    overview, tree, listed = words("tenant-overview"), words("partitions"), words("memories")
+    sessions, reviews, memo = words("sessions"), words("reviews"), words("memo")
+    pairs = [
+        (figure(r"(\d+) partitions, \d+ pinned", overview), figure(r"whole tenant (\d+) partitions", tree)),
+        (figure(kinds, overview), figure(kinds, listed)),
+        (figure(r"(\d+) summar\w+ waits? for review", overview), figure(r"Waiting for review (\d+)", reviews)),
+        (figure(r"Reviews (\d+) waiting", overview), figure(r"Waiting for review (\d+)", reviews)),
+        (figure(r"Tenant memo ([\d,]+ tokens)", overview), figure(r"([\d,]+ tokens)", memo)),
+    ]
+    with tenant_scope(demo.pk):
+        rows, questions = list(Session.objects.all()), GoldenQuestion.objects.not_removed().count()
+    pairs.append((figure(r"Open sessions (\d+)", overview), str(sessions.count("last message"))))
+    for row in rows:
+        page = words("session", row.pk)
+        pressure = figure(r"(\d+ % [\d,]+ of [\d,]+ tokens)", page)
+        pairs.append((pressure, pressure if pressure in sessions else "not listed"))
+        pairs.append((figure(r"Messages \d+ to \d+ of (\d+) messages", page), str(row.message_count)))
+    pairs.append((figure(r"done .*? tokens (\d+) \d+ \w{3} \d{4}", words("evaluations")), str(questions)))
+    assert [each for each in pairs if each[0] != each[1]] == []

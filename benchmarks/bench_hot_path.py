@@ -49,6 +49,8 @@ from memory_platform.embedded.redis import start_redis
 WANTED_ROWS = 200
 CLIENTS = 8
 THROUGHPUT_TURNS = 3
+#: Calls until the statement of a new connection has its final plan.
+CALLS_UNTIL_PLANNED = 6
 WARM_UP_ROUNDS = 20
 _TENANT = "hot path"
 #: The shape of what vector stores answer: the nearest rows of one tenant with their texts.
@@ -230,6 +232,14 @@ def timed(call: Callable[[], Any]) -> tuple[float, Any]:
 
 
 @dataclass(frozen=True)
+class Throughput:
+    """The calls of `CLIENTS` clients, and the processor time of one: web processes, Postgres, client."""
+
+    per_second: float
+    milliseconds: Sequence[float]
+
+
+@dataclass(frozen=True)
 class Bench:
     """The servers and questions of one run."""
 
@@ -268,8 +278,22 @@ class Bench:
     def compare_throughput(self, seconds: float) -> None:
         """Print calls per second with concurrent clients and connections, and processor time per call.
 
-        Both take turns, because other work on the machine changes. Where it keeps the processors busy, calls per second
-        depend on how many processes want one, so the ratio of the processor times is printed too.
+        Where other work keeps the processors busy, calls per second depend on how many processes want one, so the ratio
+        of the processor times is printed too.
+        """
+        measured = self.throughput(seconds)
+        parts = "".join(f"{part:>17}" for part in ("web CPU ms", "Postgres CPU ms", "client CPU ms"))
+        print(f"\n{CLIENTS} clients{'':<19}{'calls/s':>9}{parts}")
+        for name, one in measured.items():
+            print(f"{name:<28}{one.per_second:>9.1f}" + "".join(f"{each:>17.2f}" for each in one.milliseconds))
+        bare, context = measured.values()
+        print(f"throughput, context / bare {context.per_second / bare.per_second:.3f}")
+        print(f"processor time, bare / context {sum(bare.milliseconds) / sum(context.milliseconds):.3f}")
+
+    def throughput(self, seconds: float) -> dict[str, Throughput]:
+        """Return the throughput of the bare query and of contexts, in turn, because other work changes.
+
+        In a first turn, which does not count, the web processes open and warm up their connections.
         """
 
         def post() -> Callable[[Question], Any]:
@@ -278,26 +302,27 @@ class Bench:
 
         def query() -> Callable[[Question], Any]:
             bare = self.new_bare()
+            for question in self.questions[:CALLS_UNTIL_PLANNED]:
+                bare.run(question.vector)
             return lambda question: bare.run(question.vector)
 
         openers = {"bare query": query, "context": post}
         counts, used = dict.fromkeys(openers, 0), {name: [0.0, 0.0, 0.0] for name in openers}
-        for _ in range(THROUGHPUT_TURNS):
+        for turn in range(THROUGHPUT_TURNS + 1):
             for name, opener in openers.items():
                 calls = [opener() for _ in range(CLIENTS)]
                 before, deadline = processor_seconds(), time.monotonic() + seconds / THROUGHPUT_TURNS
                 with ThreadPoolExecutor(CLIENTS) as pool:
-                    counts[name] += sum(pool.map(partial(self._repeat, deadline=deadline), calls))
+                    count = sum(pool.map(partial(self._repeat, deadline=deadline), calls))
+                if turn == 0:
+                    continue
+                counts[name] += count
                 for place, (now, then) in enumerate(zip(processor_seconds(), before, strict=True)):
                     used[name][place] += now - then
-        parts = "".join(f"{part:>17}" for part in ("web CPU ms", "Postgres CPU ms", "client CPU ms"))
-        print(f"\n{CLIENTS} clients{'':<19}{'calls/s':>9}{parts}")
-        for name, count in counts.items():
-            web, postgres, client = (each * 1_000 / count for each in used[name])
-            print(f"{name:<28}{count / seconds:>9.1f}{web:>17.2f}{postgres:>17.2f}{client:>17.2f}")
-        bare, context = (sum(used[name]) / counts[name] for name in openers)
-        print(f"throughput, context / bare {counts['context'] / counts['bare query']:.3f}")
-        print(f"processor time, bare / context, clients included {bare / context:.3f}")
+        return {
+            name: Throughput(count / seconds, [each * 1_000 / count for each in used[name]])
+            for name, count in counts.items()
+        }
 
     def _repeat(self, call: Callable[[Question], Any], deadline: float) -> int:
         done = 0

@@ -3,8 +3,9 @@
 Starts the servers as `make run` does, on one tenant with so many memories, and times in turn, so that other work on the
 machine delays both alike: the nearest 200 memories with their rows through a plain psycopg connection, and
 `POST /api/v1/context` with a receipt. Prints median and 95th percentile of both, their ratios, the server's own time by
-step, and the same for `--profile`. Then eight clients send contexts for `--seconds`, and eight connections the bare
-query: calls per second, and processor milliseconds per call of the web processes and of Postgres.
+step, and the same for `--profile`. Then eight clients send contexts for `--seconds` in all, in turn with eight
+connections that send the bare query: calls per second, and processor milliseconds per call of the web processes, of
+Postgres and of the clients.
 
 `--keep FOLDER` leaves the filled database there and starts from it the next time.
 """
@@ -47,6 +48,7 @@ from memory_platform.embedded.redis import start_redis
 
 WANTED_ROWS = 200
 CLIENTS = 8
+THROUGHPUT_TURNS = 3
 WARM_UP_ROUNDS = 20
 _TENANT = "hot path"
 #: The shape of what vector stores answer: the nearest rows of one tenant with their texts.
@@ -228,6 +230,14 @@ def timed(call: Callable[[], Any]) -> tuple[float, Any]:
 
 
 @dataclass(frozen=True)
+class Throughput:
+    """The calls of `CLIENTS` clients, and the processor time of one: web processes, Postgres, client."""
+
+    per_second: float
+    milliseconds: Sequence[float]
+
+
+@dataclass(frozen=True)
 class Bench:
     """The servers and questions of one run."""
 
@@ -264,29 +274,56 @@ class Bench:
         print(", ".join(f"{name} {median(row.get(name, 0.0) for row in steps):.2f}" for name in steps[0]))
 
     def compare_throughput(self, seconds: float) -> None:
-        """Print calls per second with concurrent clients and connections, and processor time per call."""
+        """Print calls per second with concurrent clients and connections, and processor time per call.
 
-        def post() -> Callable[[Question], Any]:
-            client = HttpClient.open(self.port, self.key)
-            return lambda question: client.post_context(query=question.text, max_tokens=self.max_tokens)
+        Where other work keeps the processors busy, calls per second depend on how many processes want one, so the ratio
+        of the processor times is printed too.
+        """
+        measured = self.throughput(seconds)
+        parts = "".join(f"{part:>17}" for part in ("web CPU ms", "Postgres CPU ms", "client CPU ms"))
+        print(f"\n{CLIENTS} clients{'':<19}{'calls/s':>9}{parts}")
+        for name, one in measured.items():
+            print(f"{name:<28}{one.per_second:>9.1f}" + "".join(f"{each:>17.2f}" for each in one.milliseconds))
+        bare, context = measured.values()
+        print(f"throughput, context / bare {context.per_second / bare.per_second:.3f}")
+        print(f"processor time, bare / context {sum(bare.milliseconds) / sum(context.milliseconds):.3f}")
+
+    def throughput(self, seconds: float) -> dict[str, Throughput]:
+        """Return the throughput of the bare query and of contexts, in turn, because other work changes.
+
+        A first turn, in which new connections plan their statements, does not count.
+        """
 
         def query() -> Callable[[Question], Any]:
             bare = self.new_bare()
             return lambda question: bare.run(question.vector)
 
-        rates: dict[str, float] = {}
-        print(f"\n{CLIENTS} clients{'':<19}{'calls/s':>9}{'web CPU ms':>12}{'Postgres CPU ms':>17}")
-        for name, opener in (("bare query", query), ("context", post)):
-            calls = [opener() for _ in range(CLIENTS)]
-            before, deadline = processor_seconds(), time.monotonic() + seconds
-            with ThreadPoolExecutor(CLIENTS) as pool:
-                counts = list(pool.map(partial(self._repeat, deadline=deadline), calls))
-            web, postgres = (
-                (now - then) * 1_000 / sum(counts) for now, then in zip(processor_seconds(), before, strict=True)
-            )
-            rates[name] = sum(counts) / seconds
-            print(f"{name:<28}{rates[name]:>9.1f}{web:>12.2f}{postgres:>17.2f}")
-        print(f"throughput, context / bare {rates['context'] / rates['bare query']:.3f}")
+        def post() -> Callable[[Question], Any]:
+            client = HttpClient.open(self.port, self.key)
+            return lambda question: client.post_context(query=question.text, max_tokens=self.max_tokens)
+
+        # kept open: of an ending process, the time is not known until its parent has noticed
+        queries = [query() for _ in range(CLIENTS)]
+        openers: dict[str, Callable[[], list[Callable[[Question], Any]]]] = {
+            "bare query": lambda: queries,
+            "context": lambda: [post() for _ in range(CLIENTS)],
+        }
+        counts, used = dict.fromkeys(openers, 0), {name: [0.0, 0.0, 0.0] for name in openers}
+        for turn in range(THROUGHPUT_TURNS + 1):
+            for name, opener in openers.items():
+                calls = opener()
+                before, deadline = processor_seconds(), time.monotonic() + seconds / THROUGHPUT_TURNS
+                with ThreadPoolExecutor(CLIENTS) as pool:
+                    count = sum(pool.map(partial(self._repeat, deadline=deadline), calls))
+                if turn == 0:
+                    continue
+                counts[name] += count
+                for place, (now, then) in enumerate(zip(processor_seconds(), before, strict=True)):
+                    used[name][place] += now - then
+        return {
+            name: Throughput(count / seconds, [each * 1_000 / count for each in used[name]])
+            for name, count in counts.items()
+        }
 
     def _repeat(self, call: Callable[[Question], Any], deadline: float) -> int:
         done = 0
@@ -296,8 +333,8 @@ class Bench:
         return done
 
 
-def processor_seconds() -> tuple[float, float]:
-    """Return the processor time so far of the web processes and of the database's processes below this one."""
+def processor_seconds() -> tuple[float, float, float]:
+    """Return the processor time so far of the web processes and of the database's below this one, and of this one."""
     web = postgres = 0.0
     for process in psutil.Process().children(recursive=True):
         try:
@@ -310,7 +347,7 @@ def processor_seconds() -> tuple[float, float]:
             postgres += used
         elif "redis" not in name:
             web += used
-    return web, postgres
+    return web, postgres, time.process_time()
 
 
 def measure(folder: Path, options: argparse.Namespace) -> None:

@@ -21,7 +21,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -34,7 +33,18 @@ from uuid import UUID
 
 import psutil
 
-from benchmarks.bench_hot_path import BareQuery, HttpClient, Question, new_key, new_questions, timed, web_server
+from benchmarks.bench_hot_path import (
+    CLIENTS,
+    WARM_UP_ROUNDS,
+    BareQuery,
+    Bench,
+    HttpClient,
+    Question,
+    new_key,
+    new_questions,
+    timed,
+    web_server,
+)
 from benchmarks.bench_million import RATIOS
 from benchmarks.bench_packers import packer_cases
 from benchmarks.bench_pages import page_measurements
@@ -43,9 +53,7 @@ from benchmarks.database import new_benchmark_tenant, throwaway_database
 from benchmarks.texts import note_with_rare_words
 from benchmarks.timing import argument_parser, p95
 
-CLIENTS = 8
 MAX_TOKENS = 4_000
-WARM_UP_ROUNDS = 20
 PEERS_PYTHON = Path(".venv-bench/bin/python")
 NO_PEERS = f"{PEERS_PYTHON} is missing; `make bench` creates it"
 MILLION_GOALS = ("<= 2", "<= 1.5")
@@ -172,29 +180,9 @@ class Run:
 
     def throughput(self) -> list[Row]:
         """Return contexts a second with eight clients / bare queries a second with eight connections."""
-
-        def repeat(call: Callable[[Question], Any], deadline: float) -> int:
-            done = 0
-            while time.monotonic() < deadline:
-                call(self._question(done))
-                done += 1
-            return done
-
-        def posting() -> Callable[[Question], Any]:
-            client = HttpClient.open(self._port, self._key)
-            return lambda question: client.post_context(query=question.text, max_tokens=MAX_TOKENS)
-
-        def querying() -> Callable[[Question], Any]:
-            bare = self._new_bare()
-            return lambda question: bare.run(question.vector)
-
-        rates = []
-        for opener in (posting, querying):
-            calls = [opener() for _ in range(CLIENTS)]
-            with ThreadPoolExecutor(CLIENTS) as pool:
-                deadline = time.monotonic() + self._seconds
-                rates.append(sum(pool.map(partial(repeat, deadline=deadline), calls)) / self._seconds)
-        value = f"{rates[0] / rates[1]:.3f}: {rates[0]:.1f} and {rates[1]:.1f} a second"
+        bench = Bench(self._port, self._key, MAX_TOKENS, self._new_bare, self._questions)
+        bare, context = (one.per_second for one in bench.throughput(self._seconds).values())
+        value = f"{context / bare:.3f}: {context:.1f} and {bare:.1f} a second"
         return [Row(f"contexts / bare queries, {CLIENTS} clients", ">= .5", value)]
 
     def writes(self, peers: PeerProcess | None) -> list[Row]:

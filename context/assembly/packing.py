@@ -8,6 +8,8 @@ from operator import attrgetter
 from typing import Any, Self
 from uuid import UUID
 
+import orjson
+
 from context.receipts.results import (
     ALREADY_INCLUDED,
     BELOW_MINIMUM_SCORE,
@@ -138,9 +140,10 @@ def pack_memories(
     considered: list[CandidateOutcome] = []
     blocks: list[Block] = []
     omitted: list[Exclusion] = []
-    for item in placed:
+    for item, text in zip(placed, _id_texts([item.memory["id"] for item in placed]), strict=True):
         memory = item.memory
-        one = _candidate_outcome(item, outcomes[memory["id"]], budget)
+        anchor = Anchor(MEMORY, text, memory["version"])
+        one = _candidate_outcome(item, anchor, outcomes[memory["id"]], budget)
         considered.append(one)
         if one.outcome == KEPT:
             snippet = snippets.get(memory["id"]) if snippets else None
@@ -266,7 +269,11 @@ def _twins(
     repeats = [memory_id for memory_id, outcome in outcomes.items() if outcome == EXCLUDED_NEAR_DUPLICATE]
     if not repeats:
         return {}
-    kept = {item.memory["id"]: _anchor(item) for item in ranked if outcomes[item.memory["id"]] == KEPT}
+    kept = {
+        memory["id"]: Anchor(MEMORY, str(memory["id"]), memory["version"])
+        for memory in (item.memory for item in ranked)
+        if outcomes[memory["id"]] == KEPT
+    }
     anchors = {**included.anchors, **kept}
     twins = {memory_id: included.duplicates.twin_of(memory_id, anchors) for memory_id in repeats}
     return {str(memory_id): anchors[twin] for memory_id, twin in twins.items() if twin is not None}
@@ -300,15 +307,16 @@ def _block(
     )
 
 
-def _anchor(item: ScoredMemory) -> Anchor:
-    return Anchor.of(type=MEMORY, id=str(item.memory["id"]), version=item.memory["version"])
+def _id_texts(ids: Sequence[UUID]) -> list[str]:
+    """Return each id as text: all at once, because `str` of a UUID is Python code."""
+    return orjson.dumps(ids)[2:-2].decode().split('","') if ids else []
 
 
-def _candidate_outcome(item: ScoredMemory, outcome: str, budget: SectionBudget) -> CandidateOutcome:
+def _candidate_outcome(item: ScoredMemory, anchor: Anchor, outcome: str, budget: SectionBudget) -> CandidateOutcome:
     memory, successor = item.memory, item.superseded_by
     fused_score = memory["fused_score"]
     return CandidateOutcome.of(
-        anchor=_anchor(item),
+        anchor=anchor,
         tokens=budget.tokens_of(memory["token_counts"]),
         pinned=memory["pinned"],
         score=item.composite_score,

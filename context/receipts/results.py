@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 from uuid import UUID
 
 from context.models import BudgetProfile
@@ -85,8 +85,7 @@ class ContextRequest:
     session_id: UUID | None = None
 
 
-@dataclass(frozen=True)
-class Anchor(FastFrozen):
+class Anchor(NamedTuple):
     """What a block shows: the row and its version."""
 
     type: str
@@ -94,7 +93,7 @@ class Anchor(FastFrozen):
     version: int
 
     def as_answer(self) -> dict[str, Any]:
-        return dict(vars(self))
+        return {"type": self.type, "id": self.id, "version": self.version}
 
 
 @dataclass(frozen=True)

@@ -128,7 +128,7 @@ def _block_row(block: Block, places: Mapping[_Identity, int]) -> _Row:
     if place is not None and block.score is not None and anchor.type == MEMORY:
         return [block.kind, place] if block.cut is None else [block.kind, place, block.tokens, block.cut]
     parts = None if parts is None else dict(parts)
-    return [block.kind, *vars(anchor).values(), block.tokens, block.position, block.cut, block.score, parts]
+    return [block.kind, *anchor, block.tokens, block.position, block.cut, block.score, parts]
 
 
 def _block(row: _Row, position: int, candidates: Sequence[CandidateOutcome]) -> Block:
@@ -151,7 +151,7 @@ def _exclusion_row(
     place = places.get((omission.anchor.id, omission.reason, omission.score))
     missing = omission.tokens_missing
     if place is None or candidates[place].tokens != omission.tokens:
-        return [*vars(omission.anchor).values(), omission.reason, omission.tokens, omission.score, missing]
+        return [*omission.anchor, omission.reason, omission.tokens, omission.score, missing]
     twin = None if omission.twin is None else block_places.get(omission.twin)
     if twin is not None:
         return [place, missing, twin]

@@ -16,7 +16,7 @@ BLOCK = Block("memory", ANCHOR, "one", 10, 2, score=0.5, score_breakdown=PARTS)
 def test_the_parts_of_a_profile_are_stored_by_name() -> None:
     parts = {**PARTS, "adjacent_turns": 0.25, "supersession": -0.5}
     one = CandidateOutcome(ANCHOR, 30, False, 0.25, parts, 1, None, 0.016, "kept")
-    block = Block("linked_memory", replace(ANCHOR, version=9), "", 10, 0, score=0.5, score_breakdown=parts)
+    block = Block("linked_memory", ANCHOR._replace(version=9), "", 10, 0, score=0.5, score_breakdown=parts)
     contents = rows.ReceiptContents([block, replace(block, score_breakdown=PARTS)], [], [one, one])
     found = rows.decode_receipt(**rows.encode_receipt(contents))
     assert [dict(each.score_breakdown) for each in found.candidates] == [parts, parts]

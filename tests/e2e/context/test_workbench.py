@@ -40,10 +40,10 @@ def test_memory_left_out_enters_at_the_budget_that_is_told_by_keyboard_alone(con
     row = console.locator(".excluded tbody tr").first
     expect(row).to_contain_text(re.compile(r"needs \d+ more tokens?"))
     text = row.locator(".excluded-text").inner_text()
-    tab_to(console, row.get_by_role("link", name="Included from"))
+    tab_to(console, row.get_by_role("link", name="Budget needed"))
     console.keyboard.press("Enter")
     told = row.locator(".entry strong")
-    expect(told).to_have_text(re.compile(r"Included from \d+ tokens"))
+    expect(told).to_have_text(re.compile(r"Budget needed: \d+ tokens"))
     expect(row.locator(".entry [autofocus]")).to_be_focused()
     budget = re.sub(r"\D", "", told.inner_text())
     assert "max_tokens=60" in console.url

@@ -74,6 +74,11 @@ class Session(models.Model):
         return session_title(self.metadata, getattr(self, "first_user_text", ""), self.pk)
 
     @property
+    def message_tokens(self) -> int:
+        """The tokens of the messages as the context shows them, without their markers."""
+        return self.context_tokens - self.directive_tokens - self.summary_tokens
+
+    @property
     def needed_tokens(self) -> int:
         """The tokens that the next context needs: what is said, its markers, memories and the reply."""
         return self.context_tokens + self.marker_tokens + reserved_tokens(self.max_context_tokens)

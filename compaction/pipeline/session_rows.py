@@ -120,7 +120,7 @@ def pressure_parts(session: Session) -> PressureParts:
     window, model = session.max_context_tokens, session.model
     is_exact = budget_calculator().measure("", model).exact
     budget, _ = default_budget(window, family_of(model).max_output_tokens, is_exact=is_exact)
-    messages = session.context_tokens - session.directive_tokens - session.summary_tokens + session.marker_tokens
+    messages = session.message_tokens + session.marker_tokens
     memories = reserved_tokens(window) - (window - budget)
     return PressureParts(messages, session.directive_tokens, session.summary_tokens, memories, window - budget)
 

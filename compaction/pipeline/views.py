@@ -193,7 +193,7 @@ def prompt_roll_back(request: HtmxRequest, version: int) -> HttpResponseBase:
     """Make the text of an earlier version the active one again."""
     with errors_as_flash(request), missing_is_404():
         saved = perform(request, roll_back_prompt, version=version)
-        add_flash(request, f"Rolled back to version {version}, saved as version {saved.version}.")
+        add_flash(request, f"Version {version} restored as version {saved.version}.")
     return redirect("prompts", request.tenant.id)
 
 

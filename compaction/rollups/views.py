@@ -38,8 +38,7 @@ def partitions(request: HtmxRequest) -> HttpResponseBase:
     saved = _saved(request, form.place(), form_values) if form_values.is_valid() else None
     if saved is None:
         return _page(request, form, form_values)
-    is_new = saved.version != form_values.cleaned_data["seen_version"]
-    add_flash(request, f"Version {saved.version} is active." if is_new else "No changes made.")
+    add_flash(request, form_values.result_text(saved.version))
     return redirect(f"{reverse('partitions', args=[request.tenant.id])}?{urlencode({'partition': form.place().path})}")
 
 

@@ -68,7 +68,8 @@ class PublishForm(PlatformForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for name, hint in self.HINTS.items():
-            self.fields[name] = forms.CharField(required=False, max_length=TEXT_BOUNDS[1], help_text=hint)
+            label = "Reason to publish anyway" if name == "reason" else None
+            self.fields[name] = forms.CharField(required=False, max_length=TEXT_BOUNDS[1], label=label, help_text=hint)
 
     def texts(self) -> list[forms.BoundField]:
         """Return the fields that a person writes, in order."""

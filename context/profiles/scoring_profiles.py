@@ -64,6 +64,11 @@ def _usable(row: ScoringProfileVersion) -> ScoringProfile:
         raise InvalidInput("outdated_profile", detail, "profile") from error
 
 
+def profile_reference(name: str, version: int) -> str:
+    """Return the name under which operators preview a version; a built-in profile has only one."""
+    return name if name in SHIPPED_PROFILES else f"{name}{VERSION_MARK}{version}"
+
+
 def scoring_profile_at(tenant_id: UUID, name: str, version: int) -> ScoringProfile:
     """Return the version that a receipt names, in any state. Raises `InvalidInput` where there is none."""
     return _usable(scoring_profile_version(tenant_id, name, version))

@@ -32,6 +32,15 @@ class VersionedTextForm(PlatformForm):
 
     seen_version = forms.IntegerField(min_value=0)
     content = forms.CharField(label="Text", required=False, strip=False)
+    #: The earlier version whose text this is.
+    restores = forms.IntegerField(required=False, min_value=1)
+
+    def result_text(self, version: int) -> str:
+        """Return what it did to save the text as `version`."""
+        if version == self.cleaned_data["seen_version"]:
+            return "No changes made."
+        restored = self.cleaned_data["restores"]
+        return f"Version {restored} restored as version {version}." if restored else f"Version {version} is active."
 
     def clean_content(self) -> str:
         return with_unix_line_ends(self.cleaned_data["content"])

@@ -51,8 +51,7 @@ def memo(request: HtmxRequest) -> HttpResponseBase:
     saved = submit(request, form, act)
     if saved is None:
         return _memo_page(request, form)
-    is_new = saved.version != form.cleaned_data["seen_version"]
-    add_flash(request, f"Version {saved.version} is active." if is_new else "No changes made.")
+    add_flash(request, form.result_text(saved.version))
     return redirect("memo", request.tenant.id)
 
 

@@ -67,7 +67,7 @@ def _changed_fields(entry: AuditEntry) -> list[str]:
 
 def _changes(act: HygieneAct) -> Iterator[str]:
     """Yield the former and the new values of an act, with the number of memories of each."""
-    if act.act == HygieneAct.Act.MERGE:
+    if act.act == HygieneAct.Act.MERGE and act.kept:  # the undo of one keeps none
         yield f"{len(act.archived_ids):,} merged into {len(act.kept):,}"
     if act.act == HygieneAct.Act.IMPORT:
         yield f"{act.changed_count:,} created"  # type: ignore[attr-defined]

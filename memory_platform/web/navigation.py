@@ -28,7 +28,7 @@ NAVIGATION: Sequence[NavigationGroup] = (
         (NavigationEntry("tenant-overview", "Overview", "layout-dashboard"),),
     ),
     NavigationGroup(
-        "Memory store",
+        "Memory",
         (
             NavigationEntry("memories", "Memories", "database"),
             NavigationEntry("hygiene", "Hygiene", "spray"),
@@ -47,7 +47,7 @@ NAVIGATION: Sequence[NavigationGroup] = (
         ),
     ),
     NavigationGroup(
-        "Contexts",
+        "Context",
         (
             NavigationEntry("context-preview", "Context workbench", "eye"),
             NavigationEntry("context-log", "Context log", "file-text"),
@@ -57,7 +57,7 @@ NAVIGATION: Sequence[NavigationGroup] = (
         ),
     ),
     NavigationGroup(
-        "Evaluation",
+        "Quality",
         (
             NavigationEntry("evaluations", "Evaluations", "gauge"),
             NavigationEntry("golden-questions", "Golden questions", "award"),

@@ -17,7 +17,7 @@ from context.evaluation.corpora import (
 from context.evaluation.queries import EvaluationRunQuerySet
 from context.evaluation.runs import DEFAULT_EVALUATION_BUDGETS, UPLOAD_BYTES_MAX
 from context.models import BUDGETS_MAX, BudgetProfile, EvaluationAnswer, EvaluationRun, ScoringProfileVersion
-from context.profiles.scoring_profiles import VERSION_MARK, resolve_scoring_profile, scoring_profile_in_use
+from context.profiles.scoring_profiles import profile_reference, resolve_scoring_profile, scoring_profile_in_use
 from context.services.profiles.fields import TOKENS_MAX, TOKENS_MIN
 from context.services.profiles.scoring_profiles import DEFAULT_SCORING_PROFILE_NAME, SHIPPED_PROFILES
 from context.tasks import enqueue_evaluation
@@ -104,7 +104,7 @@ def request_baseline(*, run: EvaluationRun, by: Actor, now: datetime) -> Evaluat
     if base.numbers == run.profile_numbers:
         return None
     same = {name: getattr(run, name) for name in ("corpus_kind", "corpus_name", "corpus_text", *_SETTINGS)}
-    profile = base.name if base.is_shipped else f"{base.name}{VERSION_MARK}{base.version}"
+    profile = profile_reference(base.name, base.version)
     return request_evaluation(tenant_id=run.tenant_id, **same, profile=profile, by=by, now=now)
 
 

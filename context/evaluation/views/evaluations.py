@@ -37,7 +37,11 @@ COMPARED_WITH_MAX = 50
 def evaluations(request: HtmxRequest) -> HttpResponseBase:
     """The runs, newest first, and the form that starts one; polls while one is unfinished."""
     data, files = (request.POST, request.FILES) if request.method == "POST" else (None, None)
-    form = EvaluationForm(data, files)
+    with tenant_scope(request.tenant.id):
+        has_golden = GoldenQuestion.objects.for_tenant(request.tenant.id).not_removed().exists()
+    # the first choice of a tenant without golden questions would be refused
+    corpus = EvaluationRun.Corpus.GOLDEN if has_golden else EvaluationRun.Corpus.UPDATED_FACTS
+    form = EvaluationForm(data, files, initial={"corpus": corpus})
     if form.is_valid():
         with errors_on_form(form):
             return start_evaluation(request, **form.to_evaluation_settings())

@@ -241,8 +241,7 @@ def budget_roll_back(request: HtmxRequest, name: str, version: int) -> HttpRespo
         return _ask_roll_back(request, current, former)
     with errors_as_flash(request):
         saved = perform(request, roll_back_budget_profile, name=name, version=version, replaces=current.version)
-        numbers = f"settings of version {version}" if version else "defaults"
-        text = f"The {numbers} are active again, as version {saved.version}."
+        text = f"{f'Version {version}' if version else 'Defaults'} restored as version {saved.version}."
         add_flash(request, text, undo_url=_undo_url(request, saved, current.version))
     return _to_profile(request, name)
 

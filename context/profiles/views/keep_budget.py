@@ -36,7 +36,11 @@ def budget_keep(request: HtmxRequest) -> HttpResponseBase:
     with missing_is_404(), tenant_scope(request.tenant.id):
         profile = budget_profile_for(request.tenant.id, api_key_id=None, partition_path=partition, name=name)
         golden = _golden(request, fields)
-    initial = {"max_tokens": fields.get("max_tokens"), "keep_in": KeepBudgetIn.PROFILE, "edited_from": profile.version}
+    tokens = fields.get("max_tokens")
+    is_less = tokens is not None and tokens < profile.default_tokens
+    initial = {"max_tokens": tokens, "keep_in": KeepBudgetIn.PROFILE, "edited_from": profile.version}
+    if is_less:  # the profile serves other requests too, so it is not reduced without being chosen
+        initial |= {"keep_in": KeepBudgetIn.NEW_PROFILE, "new_name": f"{profile.name[:56]}-{tokens}"}
     form = KeepBudgetForm(request.POST if request.method == "POST" else None, initial=initial)
     if form.is_valid():
         with errors_on_form(form, _NAMES):
@@ -50,7 +54,7 @@ def budget_keep(request: HtmxRequest) -> HttpResponseBase:
         "query_text": fields.get("query", ""),
         "effect_query": _effect_query(profile, form["max_tokens"].value()),
         "golden": golden,
-        "is_less": (fields.get("max_tokens") or profile.default_tokens) < profile.default_tokens,
+        "is_less": is_less,
     }
     return render_page(request, "context/profiles/budget_keep.html", page, form=form)
 
@@ -64,8 +68,9 @@ def _keep(request: HtmxRequest, form: KeepBudgetForm, profile: BudgetProfile, pa
     if keep_in is KeepBudgetIn.PROFILE and row.version > profile.version:
         undo = reverse("budget-rollback", args=[request.tenant.id, row.name, profile.version])
     assigned = f" and assigned to {partition or 'the whole tenant'}" if keep_in is KeepBudgetIn.PARTITION else ""
+    hint = " It has no assignments yet." if keep_in is KeepBudgetIn.NEW_PROFILE else ""
     tokens = counted(row.default_tokens, "token", "tokens")
-    add_flash(request, f"{tokens} saved in {row.name} {row.version}{assigned}.", undo_url=undo)
+    add_flash(request, f"{tokens} saved in {row.name} {row.version}{assigned}.{hint}", undo_url=undo)
     inputs = request.GET.copy()
     inputs.pop("max_tokens", None)
     if keep_in is KeepBudgetIn.NEW_PROFILE:

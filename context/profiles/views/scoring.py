@@ -20,7 +20,7 @@ from context.profiles.scoring_fields import (
     scoring_profile_form_values,
     weight_views,
 )
-from context.profiles.scoring_profiles import VERSION_MARK, listed_scoring_profiles, scoring_profile_versions
+from context.profiles.scoring_profiles import listed_scoring_profiles, profile_reference, scoring_profile_versions
 from context.profiles.versions import field_title, labelled_changes
 from context.profiles.views.effects import try_scoring_profile
 from context.profiles.views.operations import active_version, selected_version, version_url, whole_number
@@ -120,7 +120,7 @@ def _evaluate(request: HtmxRequest, row: ScoringProfileVersion) -> HttpResponseB
     with tenant_scope(request.tenant.id):
         questions = GoldenQuestion.objects.for_tenant(request.tenant.id).not_removed().row_count()
     corpus = EvaluationRun.Corpus.GOLDEN if questions >= QUESTIONS_MIN else EvaluationRun.Corpus.UPDATED_FACTS
-    return start_evaluation(request, corpus_kind=corpus, profile=f"{row.name}{VERSION_MARK}{row.version}")
+    return start_evaluation(request, corpus_kind=corpus, profile=profile_reference(row.name, row.version))
 
 
 def _profile_page(request: HtmxRequest, name: str, version: str | None) -> dict[str, Any]:

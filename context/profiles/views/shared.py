@@ -11,7 +11,8 @@ from django.urls import reverse
 
 from context.models.profiles import ProfileAssignment
 from context.profiles.forms import AssignmentForm, VersionComparisonForm
-from context.profiles.kinds import ProfileKind
+from context.profiles.kinds import SCORING_KIND, ProfileKind
+from context.profiles.scoring_profiles import profile_reference
 from context.profiles.versions import compare_versions, labelled_numbers
 from memories.models import ApiKey, Memory, Partition
 from memories.tenancy.scopes import tenant_scope
@@ -34,7 +35,10 @@ def profile_comparison(request: HtmxRequest, kind: ProfileKind) -> HttpResponseB
         page["offered"] = kind.compared_versions(request.tenant.id)
         if form.is_bound and form.is_valid():
             with errors_on_form(form):
-                numbers = compare_versions(*(kind.version(request.tenant.id, *each) for each in form.named_versions()))
+                left, right = form.named_versions()
+                numbers = compare_versions(*(kind.version(request.tenant.id, *each) for each in (left, right)))
+                if kind is SCORING_KIND:
+                    page["on_query"] = urlencode({"left": profile_reference(*left), "right": profile_reference(*right)})
                 page["numbers"] = labelled_numbers(numbers)
                 page["differing"] = any(number.differs for number in numbers)
     return render_page(
@@ -51,7 +55,7 @@ def assignments(request: HtmxRequest, kind: ProfileKind) -> HttpResponseBase:
     if form.is_valid() and not _is_empty_partition(request, form):
         with errors_on_form(form, {"budget_profile": "profile_name", "profile": "profile_name"}):
             row = _assign(request, kind, form)
-            add_flash(request, f"{row.profile_name} assigned.")
+            add_flash(request, f"{row.profile_name} assigned to {_target_text(row)}.")
             return redirect(f"{kind.prefix}-assignments", request.tenant.id)
     return _page(request, kind, form)
 
@@ -91,7 +95,7 @@ def assignment_undo(request: HtmxRequest, kind: ProfileKind) -> HttpResponseBase
     if form.is_valid():
         with errors_as_flash(request):
             row = _assign(request, kind, form, replaces="")
-            add_flash(request, f"{row.profile_name} assigned again.")
+            add_flash(request, f"{row.profile_name} assigned to {_target_text(row)} again.")
     return redirect(f"{kind.prefix}-assignments", request.tenant.id)
 
 
@@ -104,6 +108,11 @@ def _assign(
         request, kind.assignments.assign, profile_name=fields["profile_name"], replaces=replaces, **target
     )
     return row
+
+
+def _target_text(row: ProfileAssignment) -> str:
+    with tenant_scope(row.tenant_id):
+        return f"key {row.api_key.name}" if row.api_key else row.partition_path or "the whole tenant"
 
 
 def _target(request: HtmxRequest, api_key: str, partition: str) -> dict[str, Any]:

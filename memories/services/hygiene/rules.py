@@ -103,8 +103,8 @@ LISTS: Mapping[str, HygieneList] = {
         HygieneList(
             UNHELPFUL,
             "Unhelpful",
-            f"Included in {UNHELPFUL_RETRIEVALS_MIN} contexts or more, with more negative than positive votes by people"
-            " and answers.",
+            f"No positive feedback on balance: included in {UNHELPFUL_RETRIEVALS_MIN} contexts or more, with more"
+            " negative than positive votes by people and answers.",
             {"retrievals": "-weight", "oldest": "at"},
         ),
         HygieneList(

@@ -80,7 +80,7 @@ def memory_version_restore(request: HtmxRequest, memory_id: UUID, version: int) 
     changes = {name: getattr(earlier, name) for name in RESTORED_FIELDS}
     undo = reverse("memory-version-restore", args=[request.tenant.id, memory_id, current.version])
     action = partial(update_memory, changes=changes)
-    return _perform(request, memory_id, action, f"Version {version} is current again.", undo)
+    return _perform(request, memory_id, action, f"Version {version} restored.", undo)
 
 
 def _perform(

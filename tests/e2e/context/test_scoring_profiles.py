@@ -60,6 +60,7 @@ def test_profile_is_compared_published_through_the_gate_and_rolled_back(
     numbers = {**ADR_0040.to_numbers(), "weights": BY_WORDS, "pool_size": 40}
     new_version(acme, "own", 2, numbers=numbers, based_on="own 1")
     console.goto(page("scoring-profile", acme, "own") + "?version=2")
+    console.get_by_role("link", name="Compare versions").click()
     console.get_by_role("link", name="Compare on a query").click()
     console.fill("#id_query", "What does ERR_4012 mean?")
     console.get_by_role("button", name="Compare", exact=True).click()

@@ -40,10 +40,10 @@ def test_memory_left_out_enters_at_the_budget_that_is_told_by_keyboard_alone(con
     row = console.locator(".excluded tbody tr").first
     expect(row).to_contain_text(re.compile(r"needs \d+ more tokens?"))
     text = row.locator(".excluded-text").inner_text()
-    tab_to(console, row.get_by_role("link", name="Included from"))
+    tab_to(console, row.get_by_role("link", name="Budget needed"))
     console.keyboard.press("Enter")
     told = row.locator(".entry strong")
-    expect(told).to_have_text(re.compile(r"Included from \d+ tokens"))
+    expect(told).to_have_text(re.compile(r"Budget needed: \d+ tokens"))
     expect(row.locator(".entry [autofocus]")).to_be_focused()
     budget = re.sub(r"\D", "", told.inner_text())
     assert "max_tokens=60" in console.url
@@ -104,7 +104,7 @@ def test_missing_memory_is_explained_and_the_budget_that_includes_it_kept(consol
     expect(console.locator("#id_max_tokens")).to_have_value(budget)
     expect(console.locator("[aria-labelledby=saved-title]")).to_contain_text("No queries yet.")
     console.get_by_role("button", name="Keep budget").click()
-    expect(console.locator(".flash")).to_contain_text(f"{budget} tokens saved in default 1.")
+    expect(console.locator(".flash")).to_contain_text(f"{budget} tokens saved in default-{budget} 1.")
     expect(console.locator("#budget-title")).to_contain_text(f"of {budget} tokens used")
     expect(console.locator(".block", has_text="Brodersen")).to_be_visible()
 

@@ -91,10 +91,10 @@ def see_why_a_memory_is_left_out(console: Page) -> None:
 def save_the_budget_that_includes_a_memory(console: Page) -> None:
     console.get_by_role("link", name="Preview a context").click()
     console.get_by_role("link", name=QUESTION).click()
-    console.get_by_role("link", name="Included from").first.click()
+    console.get_by_role("link", name="Budget needed").first.click()
     console.get_by_role("link", name="Keep budget").click()
     console.get_by_role("button", name="Keep budget").click()
-    expect(console.locator(".flash")).to_contain_text("tokens saved in default 1.")
+    expect(console.locator(".flash")).to_contain_text("tokens saved in default-")
 
 
 def approve_a_review(console: Page) -> None:

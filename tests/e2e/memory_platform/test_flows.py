@@ -61,7 +61,7 @@ def test_profile_assigned_to_a_partition_is_what_the_preview_takes_there(console
     expect(console.locator("#id_partition")).to_be_focused()
     console.keyboard.type("agent=support")
     console.keyboard.press("Enter")
-    said(console, "short assigned.")
+    said(console, "short assigned to agent=support.")
     expect_budget("agent=support", "60", "short")
     expect_budget("agent=support/user=c-1", "60", "short")
     expect_budget("agent=service", "4,000", "default")
@@ -70,7 +70,7 @@ def test_profile_assigned_to_a_partition_is_what_the_preview_takes_there(console
     said(console, "short ended.")
     expect(console.get_by_text("No assignments")).to_be_visible()
     undo(console)
-    said(console, "short assigned again.")
+    said(console, "short assigned to agent=support again.")
     expect_budget("agent=support", "60", "short")
 
 

@@ -62,7 +62,13 @@ def files(memories: str, questions: str) -> dict[str, Any]:
 
 
 def test_nothing_yet_says_what_to_do(client: Client, tenant: Tenant) -> None:
-    assert "No evaluations yet" in text_of(client.get(page("evaluations", tenant)))
+    shown = client.get(page("evaluations", tenant))
+    assert "No evaluations yet" in text_of(shown)
+    assert shown.context["form"]["corpus"].value() == "updated_facts", "there are no golden questions to run"
+
+
+def test_golden_questions_are_the_first_corpus_where_there_are_some(client: Client, asked: Tenant) -> None:
+    assert client.get(page("evaluations", asked)).context["form"]["corpus"].value() == "golden"
 
 
 def test_run_is_started_watched_and_read(client: Client, asked: Tenant) -> None:

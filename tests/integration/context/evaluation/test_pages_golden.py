@@ -54,12 +54,12 @@ def test_nothing_yet_says_where_to_begin(client: Client, tenant: Tenant) -> None
 
 def test_preview_offers_to_note_what_should_be_there(client: Client, tenant: Tenant, memories: list[Memory]) -> None:
     preview = text_of(client.get(page("context-preview", tenant), {"query": QUESTION, "max_tokens": "60", "whole": 1}))
-    assert preview.count("Add to golden question</button>") > len(memories) - 1
+    assert preview.count("Mark as expected</button>") > len(memories) - 1
     assert "Missing memory" in preview
     text = text_of(collect(client, tenant, memories[1].pk))
     assert "In the golden question" in text
     assert "golden question, 1 memory" in text
-    assert text.count("Add to golden question</button>") == preview.count("Add to golden question</button>") - 1
+    assert text.count("Mark as expected</button>") == preview.count("Mark as expected</button>") - 1
     assert text.count("In the golden question</a>") == 1
     collect(client, tenant, memories[2].pk)
     assert wanted(tenant) == {QUESTION: {memories[1].pk, memories[2].pk}}
@@ -192,7 +192,7 @@ def test_viewer_reads_and_collects_nothing(tenant: Tenant, memories: list[Memory
     assert QUESTION in text_of(viewer.get(page("golden-questions", tenant)))
     assert viewer.get(page("golden-question", tenant, question.pk)).status_code == 200
     preview = viewer.get(page("context-preview", tenant), {"query": QUESTION, "whole": 1})
-    assert "Add to golden question" not in text_of(preview)
+    assert "Mark as expected" not in text_of(preview)
     assert collect(viewer, tenant, memories[2].pk).status_code == 403
     assert viewer.post(page("golden-question", tenant, question.pk), {"text": "x"}).status_code == 403
     for name in ("golden-remove", "golden-restore"):
@@ -257,7 +257,7 @@ def test_curve_shows_what_each_budget_brings_and_counts_nothing(
     assert curve.points[-1].items == len(memories)
     text = text_of(response)
     assert 'data-chart="number"' in text
-    assert "Evidence included" in text
+    assert "Expected included" in text
     for point in curve.points[:4]:
         shown = client.get(page("context-preview", tenant), {"query": QUESTION, "max_tokens": point.budget, "whole": 1})
         assert shown.context["preview"].context.budget.used == point.used

@@ -34,7 +34,7 @@ def test_budget_becomes_the_next_version_and_the_workbench_uses_it(client: Clien
     shown = text_of(client.get(f"{page('budget-keep', tenant)}?{urlencode(INPUTS)}"))
     assert 'value="669"' in shown
     assert "default_tokens=669" in shown
-    assert "This is less than now" in shown
+    assert "default has a larger budget" in shown
     done = keep(client, tenant, keep_in="profile")
     assert budgets(tenant) == {"default": 669}
     assert "669 tokens saved in default 1." in text_of(done)
@@ -43,9 +43,16 @@ def test_budget_becomes_the_next_version_and_the_workbench_uses_it(client: Clien
     assert budgets(tenant) == {"default": BudgetProfile().default_tokens}
 
 
+def test_smaller_budget_is_first_offered_in_a_new_profile(client: Client, tenant: Tenant) -> None:
+    form = client.get(f"{page('budget-keep', tenant)}?{urlencode(INPUTS)}").context["form"]
+    done = keep(client, tenant, **{name: form[name].value() for name in ("keep_in", "new_name")})
+    assert budgets(tenant) == {"default-669": 669}
+    assert "669 tokens saved in default-669 1. It has no assignments yet." in text_of(done)
+
+
 def test_larger_budget_is_kept_without_a_warning(client: Client, tenant: Tenant) -> None:
     address = f"{page('budget-keep', tenant)}?{urlencode(INPUTS | {'max_tokens': 4_001})}"
-    assert "This is less than now" not in text_of(client.get(address))
+    assert "has a larger budget" not in text_of(client.get(address))
 
 
 def test_budget_is_kept_for_one_partition(client: Client, tenant: Tenant) -> None:

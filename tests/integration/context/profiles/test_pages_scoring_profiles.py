@@ -84,7 +84,7 @@ def test_list_shows_shipped_and_own_with_state_and_targets(client: Client, tenan
         )
     shown = text_of(client.get(page("scoring-profiles", tenant)))
     for words in ("adr-0040", "conversation-recall", "published, locked", "published, active", "version 2: draft",
-                  "idea", "user=alex", "built in", "Create draft"):  # fmt: skip
+                  "idea", "user=alex", "Built-in", "Create draft"):  # fmt: skip
         assert words in shown, words
     assert 'aria-current="page"' in shown
 
@@ -252,7 +252,7 @@ def test_refusal_names_evaluation_and_argument_together(admin: Client, tenant: T
     url = page("scoring-publish", tenant, "own", 1)
     asked = text_of(admin.get(url))
     assert "Publish version 1 of own?" in asked
-    assert "evaluation and argument missing" in asked
+    assert "evaluation and reason for change missing" in asked
     assert "Run an evaluation with a button above" in asked
     assert 'btn-primary">Publish version 1' not in asked
     draft = text_of(admin.get(page("scoring-profile", tenant, "own")))
@@ -273,7 +273,7 @@ def test_version_that_is_not_clearly_better_needs_a_reason_that_the_audit_log_sh
     prove(tenant, NUMBERS, shares=[0.2] * 40)
     url = page("scoring-publish", tenant, "own", 1)
     asked = " ".join(text_of(admin.get(url)).split())
-    assert "argument and reason missing" in asked
+    assert "reason for change missing" in asked
     assert "evidence at 1,000 tokens -30.0 points [-30.0, -30.0], 40 questions" in asked
     refused = admin.post(url, TYPED)
     assert refused.status_code == 422
@@ -369,10 +369,10 @@ def test_profile_is_assigned_ended_and_assigned_again(client: Client, tenant: Te
     assert refused.status_code == 422
     assert "publish one first" in text_of(refused)
     fields = {"profile_name": "conversation-recall", "api_key": "", "partition": "user=alex", "confirmed": "user=alex"}
-    assert "assigned." in text_of(client.post(url, fields, follow=True))
+    assert "conversation-recall assigned to user=alex." in text_of(client.post(url, fields, follow=True))
     ended = client.post(page("scoring-assignment-end", tenant), {"partition": "user=alex"}, follow=True)
     assert "ended." in text_of(ended)
-    assert "assigned again" in text_of(client.post(undo_of(ended), follow=True))
+    assert "conversation-recall assigned to user=alex again." in text_of(client.post(undo_of(ended), follow=True))
     with tenant_scope(tenant.pk):
         assert ScoringProfileAssignment.objects.for_tenant(tenant.pk).current().get().partition_path == "user=alex"
     assert "user=alex" in text_of(client.get(page("scoring-profile", tenant, "conversation-recall")))
@@ -386,6 +386,7 @@ def test_two_versions_are_compared_as_page_and_as_fragment(client: Client, tenan
     assert "Weight of relevance" in differing
     assert "Half-life" in unchanged
     assert "Half-life" not in differing
+    assert '?left=adr-0040&amp;right=own%401">Compare on a query' in whole
     fragment = text_of(client.get(url, {"left": "own 1", "right": "own 1"}, headers=HTMX))
     assert "<html" not in fragment
     assert "No differences" in fragment

@@ -71,7 +71,7 @@ def test_item_left_out_leads_to_the_budget_at_which_it_enters(client: Client, te
     assert address.replace("&", "&amp;") in text_of(first)
     told = client.get(address)
     for answer in (told, client.get(address, headers=HTMX)):
-        assert f"Included from {told.context['found'].inclusion.budget} tokens" in text_of(answer)
+        assert f"Budget needed: {told.context['found'].inclusion.budget} tokens" in text_of(answer)
         assert ("<html" in text_of(answer)) == (answer is told)
     query = parse_qs(told.context["entry_query"])
     assert query["max_tokens"] == [str(told.context["found"].inclusion.budget)]
@@ -143,7 +143,7 @@ def test_context_is_compared_with_a_receipt_with_reasons(client: Client, tenant:
         archive_memory(memory=memories[1], by=TESTER, now=timezone.now())
     response = ask(client, tenant, query=QUESTION, max_tokens=60, against="receipt", receipt=receipt)
     text = text_of(response)
-    assert "Compared with receipt" in text
+    assert "vs receipt: " in text
     assert "Now: archived on" in text
     assert "Now: needs" in text
     assert f'<option value="{receipt}">' in text, "what it can be compared with is offered"
@@ -158,7 +158,7 @@ def test_context_is_compared_with_a_snapshot(client: Client, tenant: Tenant) -> 
     )
     response = ask(client, tenant, query=QUESTION, against="snapshot", snapshot="before the letters")
     assert str(late[0].pk) in [one.row.block.anchor.id for one in response.context["change"].added]
-    assert "Compared with snapshot before the letters" in text_of(response)
+    assert "vs snapshot before the letters: " in text_of(response)
     assert '<option value="before the letters" selected>' in text_of(response)
     assert "Before: not stored yet" in text_of(response)
 

@@ -116,7 +116,7 @@ def test_stretches_of_a_range_touch_and_end_with_the_one_under_way(span: Any) ->
 
 def test_nothing_needs_anybody_in_an_empty_tenant(client: Client, tenant: Tenant) -> None:
     assert set(counts(tenant).values()) == {0}
-    assert "No action items." in text_of(client.get(page("tenant-overview", tenant)))
+    assert "Nothing needs attention." in text_of(client.get(page("tenant-overview", tenant)))
 
 
 def test_what_waits_is_counted_with_its_age_and_leads_to_where_it_is_dealt_with(client: Client, tenant: Tenant) -> None:

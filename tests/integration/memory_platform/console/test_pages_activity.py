@@ -72,7 +72,9 @@ def test_acts_on_memories_are_listed_with_their_changes_and_undone(client: Clien
     assert [as_stored(row).archived_at for row in (third, fourth)] == [None, None]
     assert [as_stored(row).kind for row in (one, other)] == ["procedure", "fact"]
     assert "Not undone" in undo(client, tenant, merged)
-    states = {row.label: row.undo for row in rows_of(client, tenant, group="memories")}
+    rows = rows_of(client, tenant, group="memories")
+    assert [row.changes for row in rows if row.label == "Undid: merged memories"] == [[]]
+    states = {row.label: row.undo for row in rows}
     assert states["Merged memories"] == states["Changed the kind"] == states["Archived a memory"] == "undone"
 
 

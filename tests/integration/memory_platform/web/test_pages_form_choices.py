@@ -64,21 +64,21 @@ def test_difference_to_the_run_before_is_told_and_can_be_kept(client: Client, te
     for headers in ({}, HTMX):
         response = preview(client, tenant, headers, query=QUESTION, max_tokens=60, before=before)
         assert response.context["change"].removed
-        assert "Compared with previous run" in text_of(response)
+        assert "vs previous run: " in text_of(response)
         assert response.context["before"] == urlencode({"query": QUESTION, "max_tokens": 60})
     kept = preview(client, tenant, query=QUESTION, max_tokens=60, before=before, against="keep")
     assert kept.context["before"] == before
     broken = preview(client, tenant, query=QUESTION, max_tokens=60, before="max_tokens=nonsense")
     assert broken.status_code == 200
-    assert "Compared with previous run" not in text_of(broken)
+    assert "vs previous run: " not in text_of(broken)
 
 
 def test_another_order_of_the_same_blocks_is_told(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     before = urlencode({"query": QUESTION})
     reordered = text_of(preview(client, tenant, query=QUESTION, ordering="head_tail", before=before))
-    assert "the same blocks" not in reordered
-    assert re.search(r"0 added, 0 removed, 0 tokens, \d moved", reordered)
+    assert "no changes" not in reordered
+    assert re.search(r"0 added, 0 removed</h2>\s*<span[^>]*>0 tokens, \d moved", reordered)
     assert " moved" not in text_of(preview(client, tenant, query=QUESTION, style="xml", before=before))
 
 
@@ -157,10 +157,10 @@ def test_profile_is_assigned_ended_and_assigned_again(client: Client, tenant: Te
     assert "Assign anyway" in text_of(asked)
     confirmed = {"profile_name": "short", "partition": "agent=support", "confirmed": "agent=support"}
     given = client.post(address, confirmed, follow=True)
-    assert "short assigned." in text_of(given)
+    assert "short assigned to agent=support." in text_of(given)
     ended = client.post(page("budget-assignment-end", tenant), {"partition": "agent=support"}, follow=True)
     assert "short ended." in text_of(ended)
-    assert "short assigned again." in text_of(client.post(undo_of(ended), follow=True))
+    assert "short assigned to agent=support again." in text_of(client.post(undo_of(ended), follow=True))
     assert [row.profile_name for row in client.get(address).context["rows"]] == ["short"]
     assert client.post(address, {"profile_name": "absent"}).status_code == 422
     assert client.post(address, {"profile_name": "short", "partition": "nonsense"}).status_code == 422

@@ -65,7 +65,7 @@ def switch_embedding_model(
 ) -> ModelSwitchResult:
     """Make `model` (by default the one being filled) active: now if no vector is missing, else once it is filled.
 
-    With `confirm_missing` always at once; texts without a vector are then found by words only. Raises `Conflict`
+    With `confirm_missing`, always immediately; texts without a vector are then found by words only. Raises `Conflict`
     (`nothing_to_switch_to`, `already_active`, `refused_texts`).
     """
     EmbeddingModel.objects.lock_exclusively(tenant.pk)
@@ -123,9 +123,9 @@ def retry_embeddings(*, tenant: Tenant, by: Actor, now: datetime) -> list[UUID]:
 
 @transaction.atomic
 def reembed_memories(*, tenant: Tenant, memory_ids: Iterable[UUID], by: Actor, now: datetime) -> list[UUID]:
-    """Have the vectors of these memories computed again, without archived ones; return their ids.
+    """Queue the vectors of these memories, except archived ones, to be computed again; return their ids.
 
-    The old vectors are deleted at once, so until a memory has new ones, only its words are found.
+    The old vectors are deleted immediately, so a memory is found only by its words until it has a new vector.
     """
     chosen = Memory.objects.for_tenant(tenant.pk).unarchived().with_ids(memory_ids)
     ids = _make_pending("reembed_memories", tenant, chosen, by, now)

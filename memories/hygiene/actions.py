@@ -38,7 +38,7 @@ MERGED_INTO = "merged_into"
 
 @dataclass(frozen=True)
 class HygieneUndoResult:
-    """An undone action: how many memories or findings it restored, and how many it left as they are."""
+    """The result of an undo: how many memories or findings were restored, and how many were left unchanged."""
 
     act: HygieneAct
     count: int
@@ -144,12 +144,12 @@ def dismiss_findings(
 def undo_hygiene(
     *, tenant_id: UUID, act_id: UUID, is_redo: bool = False, by: Actor, now: datetime
 ) -> HygieneUndoResult:
-    """Undo an action: restore archived memories, end its links, give back counters and values.
+    """Undo an action: restore archived memories, end its links, restore counters and values.
 
-    A memory that was changed, archived or restored since is skipped; retrievals and votes since then stay. The undo is
-    an act itself, with what its own undo needs; `is_redo` names that one in the log. Raises
-    `NotFound`, or `Conflict` and changes nothing then: `already_undone`, `duplicate` or `source_taken` where the same
-    text or `source_id` was stored since, `changed` if every memory would be skipped, `is_undo` for an undo that only
+    A memory that was changed, archived or restored since is skipped; retrievals and votes since then are kept. The undo
+    is itself an act, with the data that its own undo needs; `is_redo` names that one in the log. Raises `NotFound`, or
+    `Conflict` without changing anything: `already_undone`, `duplicate` or `source_taken` if the same text or
+    `source_id` was stored since, `changed` if every memory would be skipped, `is_undo` for an undo that only
     `redo_hygiene` undoes.
     """
     act = _not_undone(tenant_id, act_id)
@@ -160,7 +160,7 @@ def undo_hygiene(
     for link in MemoryLink.objects.for_tenant(tenant_id).current().with_ids(act.link_ids).in_order():
         unlink_memories(link=link, by=by, now=now)
     undo = HygieneAct(tenant_id=tenant_id, act=act.act, at=now, link_ids=act.link_ids, finding_ids=act.finding_ids)
-    if act.act == HygieneAct.Act.DISMISS:  # the pairs of a replacement lead to the act that lists them
+    if act.act == HygieneAct.Act.DISMISS:  # the pairs of a replacement refer to the act that lists them
         undo.pair_ids = act.pair_ids
     count = _change_back(act, memories, undo, by, now)
     for taken in act.kept:
@@ -295,7 +295,7 @@ def _take_over(kept: Memory, merged: Sequence[Memory], by: Actor, now: datetime)
 
 
 def _give_back(kept: Memory, taken: Mapping[str, Any], by: Actor, now: datetime) -> int:
-    """Return 1 if all values were given back, 0 if the memory was changed since and stays pinned."""
+    """Return 1 if all values were restored, 0 if the memory was changed since and stays pinned."""
     usefulness, last = kept.usefulness_score, kept.last_retrieved_at
     if usefulness == taken["usefulness"]:
         usefulness = taken["usefulness_before"]

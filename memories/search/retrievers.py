@@ -1,6 +1,7 @@
 """Retrievers: rank memories by vector, text, pin or age, with their tokens. Call them inside a scope.
 
-What two retrievers need is sent before either is read, so that a pipelined scope waits for both at once (ADR-0150).
+The statements of two retrievers are sent before either result is read, so that a pipelined scope waits for both
+together (ADR-0150).
 """
 
 from collections.abc import Mapping, Sequence
@@ -78,7 +79,7 @@ class SentLookups:
 
 @dataclass(frozen=True)
 class SentTextSearch:
-    """A search by words; that of a scope which is not plain is run when it is read."""
+    """A search by words; in a scope that is not plain, it runs when its result is read."""
 
     scope: SearchScope
     text: TextQuery
@@ -99,7 +100,7 @@ class SentTextSearch:
     ) -> Self:
         """Send the query for the memories that contain the query's words, enough for `wanted` in fused order.
 
-        `has_own_plan` is for scopes that are small beside all others.
+        `has_own_plan` is for scopes that are small compared with the whole index.
         """
         if has_own_plan:
             plan_by_values()
@@ -157,7 +158,7 @@ def _text_hits(text: TextQuery, tokens: str, sources: Sequence[CandidateRows]) -
 
 
 def rank_pinned(scope: SearchScope, sent: SentRanking | None, tokens: str, plan: RetrievalTrace) -> Ranking:
-    """Return the pinned memories, newest first: those of `sent`, where the scope is plain."""
+    """Return the pinned memories, newest first; in a plain scope, those of `sent`."""
     with plan.step("pinned") as entry:
         if sent is not None:
             found = sent.read()
@@ -269,7 +270,7 @@ class SentVectorSearch:
         return replace(search, ranking=search._sent())
 
     def read(self) -> NearestResult:
-        """Wait for the nearest memories. Where an index scan finds too few, the whole scope is read."""
+        """Wait for the nearest memories. If an index scan finds too few, the whole scope is read."""
         found = self._read()
         return found if self.size is None else found._replace(plan={**found.plan, "rows_in_scope": self.size.rows})
 
@@ -300,7 +301,7 @@ class SentVectorSearch:
         if plan.search is SearchMethod.HNSW:
             found, read = self._read_index_scan()
             if read < plan.enough_rows and plan.is_single_scan:
-                # Vectors of deleted rows stay in the index until the next vacuum and take the places of others.
+                # Vectors of deleted rows stay in the index until the next vacuum and take places in its results.
                 again = replace(plan, is_single_scan=False)
                 found, read = self.send(again, self.scope, self.vector, self.model, self.tokens)._read_index_scan()
             if min(len(found), read) >= plan.min_rows:

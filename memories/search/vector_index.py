@@ -38,7 +38,7 @@ _EXISTING = """
 SELECT kept.relname FROM pg_index AS info JOIN pg_class AS kept ON kept.oid = info.indexrelid
 WHERE info.indrelid = to_regclass(%s) AND starts_with(kept.relname, %s)
 """
-#: At most a quarter of what the server counts on for its cache.
+#: At most a quarter of the memory that the server expects for its cache.
 _MEMORY = """
 SELECT set_config('maintenance_work_mem', greatest(
     pg_size_bytes(current_setting('maintenance_work_mem')) / 1024,

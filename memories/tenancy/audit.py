@@ -128,8 +128,9 @@ def record_search(
 ) -> None:
     """Record that an actor searched a partition, "" for the tenant (ADR-0274). Opens its own scope.
 
-    The query is stored as a keyed hash: equal queries have the same, and only with `SECRET_KEY` can one be guessed. A
-    database that accepts no changes refuses the entry, which the log of the process says, but not the search.
+    The query is stored as a keyed hash: equal queries have equal hashes, and a guess can be checked only with
+    `SECRET_KEY`. If the database is read-only, the entry is missing and the process log reports it, but the search
+    succeeds.
     """
     query_hash = _keyed_hash("query", tenant_id, query)[:_QUERY_HASH_CHARACTERS]
     target = ("partition", partition) if partition else ("tenant", str(tenant_id))

@@ -88,9 +88,9 @@ def store_response(
 
 
 def release_idempotency_key(record: IdempotencyRecord) -> None:
-    """Delete the claim of a failed request, so that the client can retry; not one that was renewed or taken over.
+    """Delete the claim of a failed request, unless it was taken over, so that the client can retry.
 
-    That of a request which committed a part of its work stays: a repetition would do that part again.
+    The claim of a request that committed part of its work stays, because a repeated request would do that part again.
     """
     IdempotencyRecord.objects.filter(pk=record.pk, status=None, created_at=record.created_at).delete()
 

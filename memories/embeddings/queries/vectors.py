@@ -41,7 +41,7 @@ FROM unnest(%(ids)s::uuid[], %(versions)s::int[], %(vectors)s::halfvec[]) AS ite
 ON CONFLICT DO NOTHING
 """
 _TYPE_OF_VECTORS = "SELECT 'halfvec'::regtype::oid::bigint"
-# Another writer of a row, such as an archiving one, goes first.
+# Another writer of a row, such as one that archives it, is waited for.
 _MARK_INDEXED = """
 UPDATE memories_memoryembedding SET is_indexed = TRUE WHERE tenant_id = %(tenant)s AND id IN (
     SELECT id FROM memories_memoryembedding

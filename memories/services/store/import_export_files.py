@@ -123,4 +123,4 @@ def _json(cell: str) -> Any:
     try:
         return json.loads(cell)
     except (ValueError, RecursionError):
-        return cell  # its field says what is wrong with a text
+        return cell  # the error of its field describes what is wrong with a text

@@ -35,7 +35,7 @@ class SentStatement:
         return self._rows is not None
 
     def rows(self) -> list[tuple[Any, ...]]:
-        """Wait for the rows. All earlier statements have then finished, too."""
+        """Wait for the rows. All earlier statements have then finished as well."""
         if self._rows is None:
             self._rows = self.cursor.fetchall()
         return self._rows
@@ -77,7 +77,7 @@ def set_locally(values: Mapping[str, str]) -> None:
         send_prepared(_set_configs(tuple(values)), [*values.values()])
         return
     for name, value in values.items():
-        # neither bound nor prepared: Citus passes on the text, which differs each time
+        # not bound or prepared, because Citus passes on the text, which differs each time
         statement = sql.SQL("SET LOCAL {name} = {value}").format(name=sql.SQL(name), value=value)
         Cursor(connection.connection).execute(statement, prepare=False)
 

@@ -17,12 +17,12 @@ _LIGHT_VERBS = frozenset(["", "be", "do"])
 _SINGLE_VERBS = frozenset(["be", "live", "work", "store", "hold", "sleep", "run", "choose", "prefer", "call"])
 
 
-#: Verbs of what a person has one of.
+#: Verbs whose object a person has only one of.
 _OWN_VERBS = frozenset(["live", "work", "sleep", "run"])
 
 
 class _Comparison(NamedTuple):
-    """A clause of the newer statement beside the older one: its phrases, and what each lacks in the other."""
+    """A clause of the newer statement and the older one: the phrases, and the words of each that the other lacks."""
 
     newer: Fact
     older: Fact

@@ -176,7 +176,7 @@ def _with_ordinals(words: Sequence[Word]) -> list[Word]:
 
 
 def _spelled_out(word: Word, language: LanguageVocabulary) -> Word:
-    """Return the word that an abbreviation or a frequent misspelling stands for."""
+    """Return the full or correct form of an abbreviation or a frequent misspelling."""
     text = language.spellings.get(word.raw) or (None if word.raw.isupper() else language.spellings.get(word.text))
     if text is None:
         return word

@@ -51,7 +51,7 @@ _VALUE_WORDS_MAX = 8
 _SCALE_MIN = 1_000
 _DAYS, _MONTHS, _HOURS, _NOON, _MINUTES = 31, 12, 24, 12, 60
 
-#: A value and the number of its words; none where the words name no value.
+#: A value and the number of its words; None if the words name no value.
 Reading = tuple[str, int] | None
 
 

@@ -88,7 +88,7 @@ class LanguageVocabulary:
 
     @cached_property
     def caseless(self) -> frozenset[str]:
-        """The words that abbreviations stand for; whether they are written with a capital says nothing."""
+        """The full forms of abbreviations; whether they are capitalised has no meaning."""
         return frozenset(self.abbreviations.values())
 
     @cached_property
@@ -151,7 +151,7 @@ UNITS: Mapping[str, tuple[str, int]] = {
 }
 #: Units of two words.
 UNIT_PAIRS: Mapping[WordSequence, str] = {tuple(pair.split()): unit for pair, unit in _FILE["unit_pairs"].items()}
-#: Other spellings, short titles and names of days, with the spelling that stands for both.
+#: Other spellings, short titles and names of days, with the spelling that replaces them.
 VARIANTS: Mapping[str, str] = _FILE["variants"]
 TITLES: Mapping[str, str] = _FILE["titles"]
 WEEKDAYS: Mapping[str, str] = _FILE["weekdays"]
@@ -173,7 +173,7 @@ ASIDE_SOFTENERS = _words_of(_FILE["asides"]["softeners"])
 UNMARKED_ASIDES, MARKED_ASIDES = (
     frozenset(tuple(text.split()) for text in _FILE["asides"][name]) for name in ("unmarked", "marked")
 )
-#: Verbs before a list whose order says nothing, the words between its last items, and words that give it an order.
+#: Verbs before a list whose order has no meaning, the words between its last items, and words that give it an order.
 LIST_VERBS, LIST_ANDS, LIST_PREPOSITIONS, ORDER_WORDS = (
     _words_of(_FILE["lists"][name]) for name in ("verbs", "ands", "prepositions", "order_words")
 )

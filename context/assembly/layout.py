@@ -53,7 +53,7 @@ class ContextLayout:
     memory_marker_tokens: int
 
     def budget_of(self, section: str) -> SectionBudget:
-        """Return what a section of memories may use, after the sections before it."""
+        """Return the budget of a section of memories, after the sections before it."""
         return self.whole.of(self.allocation.room_for(section), self.memory_marker_tokens)
 
 

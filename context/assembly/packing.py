@@ -226,7 +226,7 @@ def _by_importance(ranked: Sequence[ScoredMemory], first: Collection[UUID]) -> l
         return sorted(ranked, key=attrgetter("composite_score"), reverse=True)
 
     def importance(item: ScoredMemory) -> tuple[bool, float]:
-        # asked first, because the hash of a UUID is computed in Python
+        # checked first, because the hash of a UUID is computed in Python
         is_first = item.memory["pinned"] and item.memory["id"] in first
         return not is_first, -item.composite_score
 
@@ -238,8 +238,8 @@ def _choose_unlike(
 ) -> PackingOutcome:
     """Return which of `ranked` fit without near duplicates.
 
-    A near duplicate of a better memory that is not longer is never preferred to it, so it is set aside at once. Other
-    near duplicates are removed after packing and the tokens packed again, until none is kept.
+    A near-duplicate of a better memory that is not longer is never preferred to it, so it is removed first. Other
+    near-duplicates are removed after packing, and their tokens are packed again, until none remains.
     """
     if not duplicates.has_any:
         return choose_memories(ranked, budget, packing)

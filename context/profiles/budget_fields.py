@@ -153,7 +153,7 @@ def budget_profile_form_values(profile: BudgetProfile) -> dict[str, Any]:
 
 
 def bound_budget_form(typed: Mapping[str, Any] | None, profile: BudgetProfile) -> BudgetProfileForm:
-    """Return the form with what was typed (an absent box is unticked), else the profile's own numbers."""
+    """Return the form with the submitted values (an absent checkbox is off), else the profile's own numbers."""
     own = budget_profile_form_values(profile)
     if typed is None:
         return BudgetProfileForm(own)

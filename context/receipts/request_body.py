@@ -38,7 +38,7 @@ def curl_command(body: Mapping[str, Any], address: str) -> str:
 
 
 def workbench_inputs(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the inputs of the workbench for those of a record, without those that a default decided."""
+    """Return the inputs of a record as inputs of the workbench, without those that a default determined."""
     focus, given, as_of = record["focus"] or {}, set(record["given"]), record["as_of"]
     inputs = {
         "query": record["query"],

@@ -25,7 +25,7 @@ def order_items(items: Iterable[Item], ordering: str, previous: Iterable[object]
         return ordered
     if ordering == "head_tail":
         return listed[0::2] + listed[1::2][::-1]
-    if ordering == "stable":  # items of the earlier context first and in its order, then the new ones as they came
+    if ordering == "stable":  # items of the earlier context first, in its order, then the new ones in the given order
         anchors = dict.fromkeys(anchor_key(anchor) for anchor in previous)
         places = {anchor: place for place, anchor in enumerate(anchors)}
         return sorted(listed, key=lambda item: places.get(anchor_key(_anchor_of(item)), len(places)))

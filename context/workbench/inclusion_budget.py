@@ -28,8 +28,8 @@ SEARCH_SECONDS_MAX = 1.0
 class InclusionBudget:
     """The inclusion budget of an item: `inclusion` is None if no budget up to `highest_budget_tried` includes it.
 
-    `outcome` is its outcome at the largest budget that was retrieved for, "" if it was no candidate there;
-    `is_search_limited` if the time was over before every budget was tried.
+    `outcome` is its outcome at the largest budget for which candidates were retrieved, "" if it was not a candidate
+    there; `is_search_limited` if the time ran out before every budget was tried.
     """
 
     max_tokens: int

@@ -1,4 +1,4 @@
-"""A preview: a context assembled as for an agent, joined with the rows it came from. Nothing is stored."""
+"""A preview: a context assembled as for an agent, joined with its rows. No receipt is stored."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

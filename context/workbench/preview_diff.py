@@ -36,8 +36,8 @@ STUB_PX = 34
 class BlockDiff:
     """A block of either preview with its ranks and rows, and why the side that lacks it does (that row is None).
 
-    `exclusion`: that side excluded it. `version`: that side includes this version of the same item. Otherwise it was no
-    candidate there: `absence` says why, for a memory, and `candidates` counts the memories that were.
+    `exclusion`: that side excluded it. `version`: that side includes this version of the same item. Otherwise it was
+    not a candidate there: for a memory, `absence` says why, and `candidates` counts the memories that were.
     """
 
     change: RankChange[Anchor]

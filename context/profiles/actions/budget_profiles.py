@@ -148,7 +148,7 @@ def _open_version(
     changed = [number.field for number in changed_numbers(base, draft)]
     if not changed:
         return base
-    # never before the version in front of it began, whichever of two requests came first
+    # never before the start of the preceding version, whichever of two requests came first
     at = max(now, base.recorded_from or now)
     if base.pk is not None:
         base.recorded_to = at

@@ -1,4 +1,4 @@
-"""The budget profiles: numbers by version, and what a change of them does."""
+"""Pages of budget profiles: numbers by version, and the effect of changing them."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -79,7 +79,7 @@ def budget_profiles(request: HtmxRequest, name: str = DEFAULT_BUDGET_PROFILE_NAM
 def _effect_inputs(
     request: HtmxRequest, name: str, typed: QueryDict | None, questions: list[SavedQuestion] | None = None
 ) -> dict[str, Any]:
-    """Return what the effect of the form is computed from; inside a scope."""
+    """Return the inputs for the effect of the form; inside a scope."""
     current = find_budget_profile(request.tenant.id, name)
     if typed is None and questions is None:
         questions, _ = saved_questions(request.tenant.id, request.tenant.name)
@@ -150,7 +150,7 @@ def _page_with_effect(request: HtmxRequest, page: dict[str, Any]) -> HttpRespons
 def _drafted(
     request: HtmxRequest, current: BudgetProfile, changes: Mapping[str, Any], partition: str
 ) -> dict[str, Any]:
-    """Return the draft, what it changes, and the profile that serves the partition of the question."""
+    """Return the draft, its changes, and the profile of the partition of the question."""
     draft = draft_budget_profile(current, changes)
     with tenant_scope(request.tenant.id):
         serving = budget_profiles_for(request.tenant.id, [partition])[partition]

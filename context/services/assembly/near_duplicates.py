@@ -32,7 +32,7 @@ class NearDuplicates:
     def __init__(
         self, vectors: Mapping[Any, npt.NDArray[Any]], threshold: float, text_of: Callable[[Any], str] = str
     ) -> None:
-        """`vectors` by key, of unit length and one dimension; `text_of` a key is asked only where vectors are near."""
+        """`vectors` by key have unit length and one dimension; `text_of` is called only for near vectors."""
         self._places: dict[Any, int] = {}
         self._is_near = _pairs_above(_as_rows([*vectors.values()]), threshold)
         if self._is_near.any():
@@ -51,9 +51,9 @@ class NearDuplicates:
         return next((other for other in others if other in self._places and near[self._places[other]]), None)
 
     def repeats(self, ranked: Sequence[MemoryKey], tokens: Mapping[MemoryKey, int] | None = None) -> set[MemoryKey]:
-        """Return those of `ranked` (best first) that are nearly the same as a better one which is no repeat itself.
+        """Return those of `ranked` (best first) that nearly repeat a better one that is not itself a repeat.
 
-        With `tokens` a better one counts only where it is not longer: then it is preferred at any budget.
+        With `tokens`, a better one counts only if it is not longer, because it is then preferred at any budget.
         """
         gone: set[MemoryKey] = set()
         if not self.has_any:

@@ -164,7 +164,7 @@ def recency(
     half_life_days: float,
     half_life_days_by_kind: Mapping[str, float],
 ) -> ScoreColumn:
-    """Return 0..1 for each memory by its age: half after so many days, by kind."""
+    """Return 0..1 for each memory by its age: half after the half-life of its kind, in days."""
     half_lives: ScoreColumn | float = half_life_days
     if half_life_days_by_kind:
         half_lives = np.array([half_life_days_by_kind.get(str(row.get("kind")), half_life_days) for row in rows])
@@ -172,9 +172,9 @@ def recency(
 
 
 def repetition(pool: CandidatePool, scores: ScoreColumn, share: float) -> ScoreColumn:
-    """Return how much each of the best repeats a better one, 0..1, where a full repetition costs `share`.
+    """Return how much each of the best repeats a better one, 0..1; a full repetition costs `share`.
 
-    The best comes first; next is always the one whose score minus its cost is highest (Carbonell and Goldstein's
+    The best comes first; the next is always the one whose score minus its cost is highest (Carbonell and Goldstein's
     maximal marginal relevance).
     """
     repeated = np.zeros(len(pool))

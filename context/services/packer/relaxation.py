@@ -79,7 +79,7 @@ def relax_knapsack(problem: Knapsack, row: ConstraintRow | None = None) -> Relax
 def cardinality_rows(problem: Knapsack) -> list[ConstraintRow]:
     """Return "at most b items" and "at least b + 1", one of which every solution meets (Martello et al. 1999).
 
-    b is how many of the best items fit. The second row is omitted where so many cannot fit at all.
+    b is how many of the best items fit. The second row is omitted if that many items cannot fit at all.
     """
     fitting = problem.break_position()
     ones = np.ones(len(problem.profits))
@@ -89,9 +89,9 @@ def cardinality_rows(problem: Knapsack) -> list[ConstraintRow]:
 
 
 def grid_row(problem: Knapsack) -> ConstraintRow | None:
-    """Return the maximum sum of multiples in a solution, where all profits are rounded multiples of one number.
+    """Return the maximum sum of multiples in a solution, if all profits are rounded multiples of one number.
 
-    Scores that are fractions (7 of 12) lie on such a grid; rounding to millionths hides it from a common divisor.
+    Scores that are fractions (7 of 12) are on such a grid; rounding to millionths hides their common divisor.
     """
     steps = np.diff(np.sort(problem.profits))
     steps = steps[steps > 0]

@@ -1,4 +1,4 @@
-"""The context workbench: what an agent would read, why, what is excluded, and what differs from before."""
+"""The context workbench: what an agent would read and why, what is excluded, and the difference to the previous run."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -101,7 +101,7 @@ def _answer(request: HtmxRequest, form: PreviewForm) -> dict[str, Any]:
 
 
 def _comparison(request: HtmxRequest, form: PreviewForm, preview: Preview, own: str, now: datetime) -> dict[str, Any]:
-    """Return the difference to what the form names, with its title and address; empty if there is nothing to compare.
+    """Return the difference to the context that the form names, with its title and URL; empty if there is none.
 
     Raises `NotFound` for an unknown receipt or snapshot.
     """
@@ -164,7 +164,7 @@ def _choice_of_focus(request: HtmxRequest, words: str) -> dict[str, Any]:
 
 
 def _golden(request: HtmxRequest, form: PreviewForm, own: str) -> dict[str, Any] | None:
-    """Return what the golden-question button needs; None without a question or without permission."""
+    """Return the inputs of the golden-question button; None without a question or without permission."""
     text = form.cleaned_data["query"].strip()
     if not text or not request.operator.can_edit:
         return None

@@ -26,7 +26,7 @@ Matrix = npt.NDArray[np.float64]
 COMPARED_MAX = 40
 #: ADR-0119. Two statements without a word in common are rivals only from this cosine on.
 COSINE_MIN = 0.3
-#: ADR-0119. A longer time between two statements says no more.
+#: ADR-0119. A longer time between two statements has no additional effect.
 DAYS_APART_MAX = 60.0
 #: ADR-0119. The log-odds that two statements are rivals: this, plus the weighted features of `pair_features`.
 INTERCEPT = -3.958
@@ -55,9 +55,9 @@ _TINY = 1e-9
 
 @dataclass(frozen=True)
 class Rivals:
-    """The compared candidates by their `places`; `replaced[i, j]`: how probably j holds instead of i (0..1).
+    """The compared candidates by their `places`; `replaced[i, j]`: the probability (0..1) that j is true instead of i.
 
-    It is 0 where i holds at the queried time as well as j does. `validity` is larger for what rather holds then.
+    It is 0 if i is as valid as j at the queried time. `validity` is larger for a memory that is more likely true then.
     """
 
     places: Places
@@ -88,7 +88,7 @@ def find_rivals(pool: CandidatePool, successors: Mapping[UUID, Sequence[UUID]] =
     probability = np.where(created[:, None] < created[None, :], probability, probability.T)
     known = _named_successors(pool, places, successors)
     likelier, later = np.maximum(probability, np.maximum(known, known.T)), validity[None, :] - validity[:, None]
-    # of two memories of one time the link says which is newer
+    # of two memories with the same time, the link determines which is newer
     replaced = np.where(later > 0.0, likelier, np.where(later == 0.0, known, 0.0))
     np.fill_diagonal(replaced, 0.0)
     return Rivals(places, replaced, validity)

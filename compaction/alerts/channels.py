@@ -31,7 +31,7 @@ WEBHOOK_TIMEOUT_SECONDS = 5.0
 
 
 class ChannelError(Exception):
-    """A message was not accepted: `detail` for people, without address and content of the answer."""
+    """A message was not accepted: `detail` for people, without address and content of the response."""
 
     def __init__(self, detail: str, *, is_permanent: bool = False) -> None:
         super().__init__(detail)
@@ -69,7 +69,7 @@ def address_error(kind: str, address: str) -> str:
 
 
 def send(destination: AlertDestination, message: AlertMessage, *, timestamp: int) -> str:
-    """Send a message and return what the other side answered. Raises `ChannelError`."""
+    """Send a message and return the response of the receiver. Raises `ChannelError`."""
     return _CHANNELS[destination.kind](destination, message, timestamp)
 
 
@@ -124,8 +124,8 @@ def _post(address: WebhookAddress, body: bytes, headers: Mapping[str, str]) -> i
     deadline = time.monotonic() + WEBHOOK_TIMEOUT_SECONDS
     late = ChannelError(f"No answer within {WEBHOOK_TIMEOUT_SECONDS:g} seconds.")
     try:
-        # A socket's timeout is that of one operation: the timer ends a server that sends byte by byte. TLS takes over
-        # the first descriptor, so the timer has one of its own.
+        # A socket's timeout applies to one operation; the timer disconnects a server that sends byte by byte. TLS takes
+        # over the first descriptor, so the timer has its own.
         with _connected(address, deadline) as plain, plain.dup() as same:
             ending = Timer(deadline - time.monotonic(), _shut_down, [same])
             ending.daemon = True

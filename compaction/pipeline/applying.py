@@ -1,6 +1,6 @@
 """Apply a compaction to a session's context and undo it: steps inside a transaction (ADR-0071).
 
-A compaction row and its members determine all changes, so applying at once and approving later are the same.
+A compaction row and its members determine all changes, so applying immediately and approving later are the same.
 Callers have locked the session's row.
 """
 

@@ -119,7 +119,7 @@ def act_target(tenant_id: UUID, entry: AuditEntry, place: int, texts: Mapping[st
 
 
 def _unnamed(kind: str, target_id: str) -> str:
-    """Return what a target without a name is called."""
+    """Return the label of a target without a name."""
     title = kind.replace("_", " ").capitalize()
     match kind:
         case "tenant" | "tenant_memo":  # there is one

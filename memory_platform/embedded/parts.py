@@ -23,7 +23,7 @@ class Part:
     child: ChildProcess
     restarts: int = 0
     started_at: float = field(default_factory=time.monotonic)
-    #: When it is restarted; None while it is running.
+    #: The time of its next restart; None while it is running.
     due_at: float | None = None
 
     def record_end(self, now: float) -> float:
@@ -47,7 +47,7 @@ class Part:
 
 
 def restart_wait_seconds(restarts: int) -> float:
-    """Return the seconds to wait after so many restarts in succession."""
+    """Return the seconds to wait after the given number of restarts in succession."""
     return min(FIRST_WAIT_SECONDS * 2.0 ** (restarts - 1), LONGEST_WAIT_SECONDS) if restarts else 0.0
 
 

@@ -63,7 +63,7 @@ def _make_role(server: psycopg.Connection, login: DatabaseLogin) -> None:
         server.execute(sql.SQL("CREATE ROLE {}").format(role))
     alter = sql.SQL("ALTER ROLE {} LOGIN NOCREATEDB NOCREATEROLE NOINHERIT PASSWORD {}")
     server.execute(alter.format(role, sql.Literal(login.password)))
-    if _is_superuser(server):  # only a superuser may even say so; a new role has neither
+    if _is_superuser(server):  # only a superuser may even name these attributes; a new role has neither
         server.execute(sql.SQL("ALTER ROLE {} NOSUPERUSER NOBYPASSRLS NOREPLICATION").format(role))
 
 
@@ -83,7 +83,7 @@ def _make_database(
     server.execute(sql.SQL("REVOKE ALL ON DATABASE {db} FROM PUBLIC").format(**names))
     for app in apps:
         names["app"] = sql.Identifier(app.role)
-        # A temporary table could stand in for one of ours in the next request of the same connection.
+        # A temporary table could replace one of the platform's tables in the next request of the same connection.
         server.execute(sql.SQL("REVOKE TEMPORARY ON DATABASE {db} FROM {app}").format(**names))
         server.execute(sql.SQL("GRANT CONNECT ON DATABASE {db} TO {app}").format(**names))
 

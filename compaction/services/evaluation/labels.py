@@ -1,4 +1,4 @@
-"""Labelled sessions: messages with what a summary of them must keep, and what a memory must never hold.
+"""Labelled sessions: messages, what a summary of them must keep, and what a memory must never contain.
 
 docs/corpus.md describes the format.
 """

@@ -24,7 +24,7 @@ _LABEL = re.compile(r"\w+(?: \w+)?:(?= )")
 #: The most messages that a rewritten sentence cites, and the share of it that they must say.
 _SOURCES_MAX = 3
 SOURCE_SHARE_MIN = 0.34
-#: Statements are looked up by so many last characters.
+#: Statements are looked up by this many last characters.
 _END_CHARACTERS = 8
 
 
@@ -32,7 +32,8 @@ def parse_statements(text: str, before: Sequence[CitedStatement], messages: Mapp
     """Return a statement for each sentence of `text`: the former one where it is unchanged, else a person's.
 
     A former one may look as a summary shows it: under the heading of its day, and in a sentence that it shares with
-    others of the same opening. A person's sentence cites the messages (texts by id) that say most of it, or none.
+    others of the same opening. A person's sentence cites the messages (texts by id) that contain most of its words, or
+    none.
     """
     rest = text
     placed: list[tuple[int, CitedStatement]] = []
@@ -58,7 +59,8 @@ def parse_statements(text: str, before: Sequence[CitedStatement], messages: Mapp
 def split_appended_text(text: str, before: Sequence[CitedStatement]) -> str:
     """Return the text with a line break where a person continued right behind a former statement, without a space.
 
-    A small letter there continues a name, such as `Node.js`, and so does what a former statement has there itself.
+    A lower-case letter there continues a name, such as `Node.js`, as does text that the former statement itself has
+    there.
     """
     forms = sorted({form.rstrip(".!?") for one in before for several in _forms(one) for form in several} - {""})
     by_end: defaultdict[str, list[str]] = defaultdict(list)
@@ -104,7 +106,7 @@ def add_to_text(text: str, statement: CitedStatement, *, after: CitedStatement |
 
 
 def _forms(statement: CitedStatement) -> tuple[tuple[str, str], list[str]]:
-    """The statement alone and under the heading of its day, and both without what they open with."""
+    """Return the statement alone and under the heading of its day, and both without their label."""
     whole = (statement.text, drop_repeated_day(statement.text, statement.stated_on))
     return whole, [form.removeprefix(lead).strip() for form in whole for lead in _leads(statement)]
 

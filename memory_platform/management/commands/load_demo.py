@@ -44,7 +44,7 @@ from memories.tenancy.audit import Actor
 from memories.tenancy.scopes import admin_write_scope, tenant_scope
 from memory_platform.web.numerals import counted
 
-#: The counters of a memory for which the demo has none.
+#: The counters of memories for which the demo data has none.
 UNUSED = {"usefulness_score": 0.5, "retrieval_count": 0, "last_retrieved_at": None}
 
 

@@ -41,9 +41,9 @@ def repeat_while_locked(work: Callable[[], object], tell: Callable[[str], object
 
 
 def add_model_alone(state: ProjectState, model: ModelState) -> None:
-    """Add a model to a state without making every model anew that it leads to: none refers to one that is new.
+    """Add a model to a state without rebuilding every related model, because none refers to a new one.
 
-    Django's own way takes half of the processor time of the first start.
+    Django's own method takes half of the processor time of the first start.
     """
     state.models[model.app_label, model.name_lower] = model
     if "apps" in state.__dict__:

@@ -53,7 +53,7 @@ def signed(value: float | None) -> str:
 
 @register.filter
 def milliseconds(value: float | None) -> str:
-    """3.14159 -> 3.1 ms; from 100 on whole ones."""
+    """3.14159 -> 3.1 ms; whole numbers from 100."""
     if value is None:
         return "–"
     return f"{value:,.0f} ms" if value >= 100 else f"{value:.1f} ms"

@@ -1,10 +1,10 @@
-"""What no statement may be: questions, options, orders to an assistant in pasted text, runs that are too long."""
+"""Filters of sentences that cannot be statements: questions, options, orders in pasted text, overlong runs."""
 
 import re
 
 from compaction.services.pipeline.statements.languages import Language
 
-#: A statement has at most so many words and characters.
+#: Maximum words and characters of a statement.
 WORDS_MAX, CHARACTERS_MAX = 70, 600
 #: Acknowledgements dropped one after the other at the beginning.
 OPENINGS_MAX = 4

@@ -36,7 +36,7 @@ LARGE_BODY_BYTES = 64 * 1024
 RETURN_SECONDS = 10.0
 
 _HEAD_END = b"\r\n\r\n"
-#: The client waits for "100 Continue", which is sent with a thread, or does not tell the size of the body.
+#: The client waits for "100 Continue", which is sent by a thread, or does not send the size of the body.
 _IS_STREAMED = re.compile(rb"^(?:expect|transfer-encoding)[ \t]*:", re.IGNORECASE | re.MULTILINE)
 _LENGTH = re.compile(rb"^content-length[ \t]*:[ \t]*(\d{1,18})", re.IGNORECASE | re.MULTILINE)
 

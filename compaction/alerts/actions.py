@@ -104,7 +104,7 @@ def add_alert_destination(
 
 @transaction.atomic
 def remove_alert_destination(*, destination: AlertDestination, by: Actor, now: datetime) -> None:
-    """End deliveries to a destination; what waits for it fails at its next attempt."""
+    """End deliveries to a destination; waiting ones fail at their next attempt."""
     destination.removed_at = now
     destination.save(update_fields=["removed_at"])
     _audit("remove_alert_destination", destination, by, now)
@@ -138,7 +138,7 @@ def request_test_delivery(*, destination: AlertDestination, by: Actor, now: date
 
 
 def _check_room(tenant_id: UUID, kind: str, address: str) -> None:
-    """Raise `Conflict` where the tenant has this address or `DESTINATIONS_MAX` others already."""
+    """Raise `Conflict` if the tenant already has this address or `DESTINATIONS_MAX` others."""
     lock_alert_settings(tenant_id)
     active = AlertDestination.objects.for_tenant(tenant_id).active()
     if active.at_address(kind, address).exists():

@@ -55,7 +55,7 @@ def is_mail_configured() -> bool:
 
 
 def address_error(kind: str, address: str) -> str:
-    """Return why nothing can be sent to an address, "" where it can."""
+    """Return why nothing can be sent to an address, "" if something can."""
     try:
         if kind == AlertDestination.Kind.EMAIL:
             validate_email(address)
@@ -74,7 +74,7 @@ def send(destination: AlertDestination, message: AlertMessage, *, timestamp: int
 
 
 def webhook_secrets(destination: AlertDestination) -> list[str]:
-    """Return the secret of a webhook, then those that former deployment keys gave it."""
+    """Return the secret of a webhook, then those derived from former deployment keys."""
     keys = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
     return [webhook_secret(destination.pk, key.encode()) for key in keys]
 

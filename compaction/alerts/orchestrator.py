@@ -64,7 +64,7 @@ def _evaluate(tenant_id: UUID, now: datetime) -> list[NewDelivery]:
 
 
 def _after_measurement(rule: AlertRule, alert: Alert | None, value: float) -> list[tuple[Alert, str]]:
-    """Return the alert that a value opens, changes or closes with its event, "" where nothing is delivered."""
+    """Return the alert that a value opens, changes or closes with its event, "" if nothing is delivered."""
     step = alert_step(value, rule.threshold, is_open=alert is not None)
     if step is AlertStep.OPEN:
         opened = Alert(tenant_id=rule.tenant_id, kind=rule.kind, threshold=rule.threshold, value=value)

@@ -39,7 +39,7 @@ class ConfirmForm(PlatformForm):
 
 
 class RetentionEndForm(PlatformForm):
-    """When the page with a policy was made: a policy that changed since is not replaced or ended."""
+    """The time at which the page with a policy was rendered: a policy that changed since is not replaced or ended."""
 
     shown_at = forms.DateTimeField()
 

@@ -20,7 +20,7 @@ _DEAD_ROWS = re.compile(r"(\d+) dead row versions? cannot be removed yet")
 
 
 class ErasureQuerySet(ClaimedRows):
-    #: Finished erasures that are no dry runs.
+    #: Finished erasures that are not dry runs.
     receipts = rows_where(state="done", is_dry_run=False)
 
     def of_age_open(self, path: str, age_from: str) -> Self:

@@ -117,7 +117,7 @@ def apply_compaction(
 
 
 def _after_the_last(session: Session, now: datetime) -> datetime:
-    """Return when a compaction counts as applied: after all others of the session, whatever the workers' clocks are."""
+    """Return when a compaction counts as applied: after all others of the session, whatever the workers' clocks."""
     rows = Compaction.objects.for_tenant(session.tenant_id).of_session(session.pk)
     last: Compaction | None = rows.last_applied_first().first()
     earliest = last and last.compacted_at and last.compacted_at + timedelta(microseconds=1)

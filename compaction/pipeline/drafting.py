@@ -160,7 +160,7 @@ class _Drafting:
 
     @cached_property
     def _extracted(self) -> list[Statement]:
-        """The statements that the rules find, those that later ones replaced aside."""
+        """The statements that the rules find, except those that later ones replaced."""
         return extract_statements(speaking_messages(self._turns))
 
     def summary(self) -> SummaryResult:

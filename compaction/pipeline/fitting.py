@@ -37,7 +37,7 @@ class SummaryFitting:
     count_tokens: Callable[[str], int]
 
     def with_lost(self, summary: SummaryResult, lost: Sequence[LostStatement], weight_needed: float) -> SummaryResult:
-        """Return the summary with the lost statements: those that bind, then those with most weight that have room."""
+        """Return the summary with the lost statements: binding ones, then those with the most weight that fit."""
         statements = list(summary.statements)
         if binding := [one for one in lost if one.is_binding]:
             weight_needed -= sum(one.weight for one in binding)

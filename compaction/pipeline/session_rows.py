@@ -186,6 +186,6 @@ def _outline_to_turn(row: Any, model: str) -> SessionTurn:
 
 
 def read_all_turns(session: Session) -> list[SessionTurn]:
-    """Return every message of the session in order, whatever its state."""
+    """Return every message of the session in order, in any state."""
     rows = Message.objects.for_tenant(session.tenant_id).of_session(session.pk).originals()
     return messages_to_turns(rows.without_vectors(), model=session.model)

@@ -36,7 +36,7 @@ class CitedMessage:
 
 @dataclass(frozen=True)
 class MarkedPiece:
-    """A part of a text; where it is a fact, `status` is kept or missing and `fact` its number on the page."""
+    """A part of a text; if it is a fact, `status` is kept or missing and `fact` its number on the page."""
 
     text: str
     status: str = ""
@@ -156,7 +156,7 @@ class CompactionReview:
 
     @property
     def more_candidates(self) -> Sequence[SummaryCandidate]:
-        """The candidates behind the first ones."""
+        """The candidates after the first ones."""
         return self.candidates[CANDIDATES_SHOWN:]
 
     @property

@@ -58,7 +58,7 @@ CHILDREN_READ_MAX = 200
 
 @dataclass(frozen=True)
 class RollUpResult:
-    """The active summary after a roll-up, and whether this run made it."""
+    """The active summary after a roll-up, and whether this run wrote it."""
 
     summary: PartitionSummary | None
     is_new: bool

@@ -78,7 +78,7 @@ class BeforeAfter(NamedTuple):
 def before_after(
     plan: CompactionPlan, turns: Sequence[SessionTurn], needed: PressureParts, *, window: int
 ) -> BeforeAfter:
-    """Return the bars of a plan about these turns; the new summary is assumed to be as long as it may."""
+    """Return the bars of a plan about these turns; the new summary is assumed to have its maximum length."""
     leaving = set(plan.span_ids)
     masked = set(plan.mask_ids) - leaving
     tokens = {LEAVING: 0, OUTPUTS: 0, STAYING: 0}

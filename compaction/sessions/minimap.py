@@ -47,7 +47,7 @@ class Span(NamedTuple):
 
 
 class Minimap(NamedTuple):
-    """The strip. `window_x` is where the preserve window begins, `shown` the part that a page shows, where not all."""
+    """The strip. `window_x` is where the preserve window begins, `shown` the part that a page shows, if not all."""
 
     pieces: Sequence[Piece]
     bands: Sequence[Span]

@@ -124,7 +124,7 @@ class SessionQuerySet(TenantRows):
         return self.annotate(first_user_text=Coalesce(Subquery(first), Value("")))
 
     def with_messages(self, messages: "MessageQuerySet") -> Self:
-        """Sessions that any of these messages belongs to."""
+        """Sessions of any of these messages."""
         return self.filter(pk__in=messages.order_by().values("session"))
 
     def counted_by_partition(self) -> QuerySet[Any, Any]:

@@ -34,7 +34,7 @@ from memory_platform.web.numerals import counted
 
 #: The code of the warning about tokens that the limits of the elastic packer leave unused.
 ELASTIC_BUDGET_UNUSED = "elastic_budget_unused"
-#: A fused score is a sum of reciprocals below 1/60; more decimals distinguish nothing.
+#: A fused score is a sum of reciprocals below 1/60; more decimals make no difference.
 FUSED_DECIMALS = 9
 
 

@@ -1,8 +1,8 @@
-"""Rows that steer every context, kept in the process until the tenant's revision changes (ADR-0116).
+"""Rows that affect every context, cached in the process until the tenant's revision changes (ADR-0116).
 
 The profiles, their assignments, the embedding model, the memo and the partition summaries change rarely. Triggers on
 their tables count every change in `Tenant.settings_revision`, in the transaction of the change. Authentication reads
-that number with the key, so checking it costs no query, and no process serves what another one has replaced.
+that number with the key, so checking it needs no query, and no process serves rows that another one has replaced.
 """
 
 from collections import OrderedDict

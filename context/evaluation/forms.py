@@ -116,7 +116,7 @@ class NewGoldenForm(GoldenQuestionForm):
             raise ValidationError("Enter memory IDs, separated by spaces.", code="invalid") from error
 
     def selected(self) -> list[UUID]:
-        """Return the memories whose boxes are checked; anything that is no id is ignored."""
+        """Return the memories whose boxes are checked; values that are not ids are ignored."""
         sent = self.data.getlist("memory") if isinstance(self.data, QueryDict) else []
         return [found for text in sent[: self.IDS_MAX] if (found := uuid_or_none(text)) is not None]
 

@@ -93,7 +93,7 @@ class BudgetProfileForm(PlatformForm):
         return {"tokens": round(amount)}
 
     def as_pairs(self) -> list[tuple[str, Any]]:
-        """Return every field as a hidden input repeats it; an unticked box sends nothing."""
+        """Return every field as the value of a hidden input; an unchecked box sends nothing."""
         pairs = [(name, self[name].value()) for name in self.fields]
         return [(name, "" if value is None else value) for name, value in pairs if value is not False]
 

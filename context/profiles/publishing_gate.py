@@ -17,7 +17,7 @@ from context.services.profiles.publishing import (
     select_runs,
 )
 
-#: The newest finished runs of both profiles that are looked at.
+#: The number of newest finished runs of both profiles that are considered.
 _RUNS_READ = 200
 
 
@@ -50,7 +50,7 @@ class PublishingGate:
 
     @property
     def needs_reason(self) -> bool:
-        """Whether the version is not clearly better, whatever was written."""
+        """Whether the version is not clearly better, regardless of the entered texts."""
         return self.comparison is not None and self.comparison.verdict != BETTER
 
 

@@ -16,7 +16,7 @@ from context.services.profiles.scoring_profiles import (
 )
 from memories.tenancy.exceptions import InvalidInput, NotFound, invalid
 
-#: Separates name and version where an operator previews one version.
+#: Separates name and version if an operator previews one version.
 VERSION_MARK = "@"
 
 

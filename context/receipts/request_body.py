@@ -12,7 +12,7 @@ KEY_PLACEHOLDER = "YOUR_KEY"
 #: Inputs that a record contains and the API does not take, or only with an earlier context.
 _NOT_SENT = {"segments", "stable_with", "given", "shares_of", "already_shown", "session_id", "actor"}
 _STABLE = "stable"
-#: Inputs that the profiles decide where they are not given.
+#: Inputs that the profiles determine if they are not given.
 PROFILE_FIELDS = ("model", "profile", "budget_profile", "packer", "ordering")
 
 

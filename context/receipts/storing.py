@@ -41,7 +41,7 @@ _ROW_FIELDS = ("text", "created_at", "valid_from", "valid_to")
 
 @dataclass(frozen=True)
 class StoredContext:
-    """A context read from its receipt; `is_verified` where its text is, byte for byte, the one that was given."""
+    """A context read from its receipt; `is_verified` if its text is, byte for byte, the one that was returned."""
 
     context: AssembledContext
     is_verified: bool

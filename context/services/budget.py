@@ -25,7 +25,7 @@ MIN_RESPONSE_RESERVE_TOKENS = 500
 SAFETY_SHARE = 0.05
 #: Below this, memory is squeezed and callers should say so.
 CONSTRAINED_BELOW_TOKENS = 256
-#: Where no tokenizer table can be read.
+#: The fallback if no tokenizer table can be read.
 BYTES_PER_TOKEN = 4
 
 
@@ -111,10 +111,10 @@ class BudgetCalculator:
             return self.count_tokens(content, model)
 
     def measure(self, content: str, model: str | None = DEFAULT_MODEL) -> TokenCount:
-        """Return the tokens of `content` for `model` by the best counter there is, with its name.
+        """Return the tokens of `content` for `model` by the best available counter, with its name.
 
-        In turn: the model's own counter where one is registered; tiktoken, exact for OpenAI's models, else the nearest
-        encoding times the family's safety factor; bytes / 4 where the tables cannot be read.
+        In this order: the model's own counter, if one is registered; tiktoken, exact for OpenAI's models, else the
+        nearest encoding times the family's safety factor; bytes / 4 if the tables cannot be read.
         """
         if known := longest_name_of(model, self._counters):
             own = self._counters[known]

@@ -42,5 +42,5 @@ def anchor_key(anchor: object) -> Hashable:
 
 
 def _anchor_of(item: object) -> object:
-    """Return the `anchor` (attribute or key) of an item where it has one, else the item."""
+    """Return the `anchor` (attribute or key) of an item if it has one, else the item."""
     return item.get("anchor", item) if isinstance(item, Mapping) else getattr(item, "anchor", item)

@@ -177,7 +177,7 @@ def number_column(rows: Sequence[Mapping[str, Any]], field: str, default: float)
 
 
 def created_column(rows: Sequence[Mapping[str, Any]]) -> ScoreColumn:
-    """Return the seconds since 1970 of each `created_at`; minus infinity, the oldest, where it is unknown."""
+    """Return the seconds since 1970 of each `created_at`; minus infinity, the oldest, if it is unknown."""
     times = [row.get("created_at") for row in rows]
     return np.array(
         [

@@ -68,8 +68,8 @@ def find_inclusion_budget(
     """Return the smallest larger budget of `request` that includes the item. Call it with no scope open.
 
     It retrieves once or twice and packs in memory; the budget it finds is then assembled in full, as a check. `clock`
-    returns seconds: nothing more is packed after `SEARCH_SECONDS_MAX`. An item that is no candidate is not packed for.
-    `is_known_excluded` skips the check whether the context of `request` includes it.
+    returns seconds: nothing more is packed after `SEARCH_SECONDS_MAX`. For an item that is not a candidate, nothing is
+    packed. `is_known_excluded` skips the check whether the context of `request` includes it.
     """
     request = replace(request, packing=replace(request.packing, is_explained=False))
     current = request.max_tokens

@@ -1,7 +1,7 @@
 """Re-embed a tenant: fill the new model, switch to it, remove retired vectors (ADR-0082).
 
 A `MissingVector` row exists for each vector to compute and is deleted in the transaction that stores the vector, so a
-killed worker loses and duplicates nothing. A lease keeps other workers away from a model.
+killed worker loses and duplicates nothing. A lease ensures that only one worker fills a model.
 """
 
 import logging

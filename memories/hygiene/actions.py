@@ -55,7 +55,7 @@ def merge_memories(*, tenant_id: UUID, groups: Mapping[UUID, Collection[UUID]], 
     """Keep one memory of each group (kept -> others); archive the others and link them to it as `merged_into`.
 
     The kept one keeps its text and takes over pin, links and combined counters. Raises `NotFound`, `Conflict`
-    (`archived`) or `InvalidInput` and changes nothing then.
+    (`archived`) or `InvalidInput` without changing anything.
     """
     others = [pk for members in groups.values() for pk in members]
     if not others or len({*others, *groups}) < len(others) + len(groups):
@@ -111,7 +111,7 @@ def perform_hygiene_action(
 
 @transaction.atomic
 def archive_memories(*, tenant_id: UUID, memory_ids: Collection[UUID], by: Actor, now: datetime) -> HygieneAct:
-    """Archive memories in one action. Raises `NotFound` or `Conflict` (`archived`) and changes nothing then."""
+    """Archive memories in one action. Raises `NotFound` or `Conflict` (`archived`) without changing anything."""
     memories = _locked_unarchived(tenant_id, memory_ids)
     rows = list(memories.values())
     act = HygieneAct(tenant_id=tenant_id, act=HygieneAct.Act.ARCHIVE, at=now, archived_ids=list(memories))
@@ -276,7 +276,7 @@ def _locked_unarchived(tenant_id: UUID, memory_ids: Collection[UUID]) -> dict[UU
 
 
 def _take_over(kept: Memory, merged: Sequence[Memory], by: Actor, now: datetime) -> dict[str, Any]:
-    """Give the kept memory the pin and counters of all; return the former and new values."""
+    """Transfer the pin and counters of all to the kept memory; return the former and new values."""
     usefulness, retrievals, is_pinned, last = combine_memories([kept, *merged])
     taken = {
         "id": str(kept.pk),

@@ -152,7 +152,7 @@ def _classified(
 def _classified_pair(
     older: Memory, newer: Memory, cosine: float, shown: Iterable[tuple[str, datetime, datetime]]
 ) -> StoredPair | None:
-    """Return the pair as its list stores it; `shown`: where the older one was rendered, first and last."""
+    """Return the pair in its stored form; `shown` contains the first and last rendering of the older one."""
     was_shown = any(
         repeats_recalled_text(newer.partition_path, shown_in=place, stored_in=older.partition_path)
         and rules.was_recently_recalled(first, last, newer.recorded_from)

@@ -155,7 +155,7 @@ def restore_snapshot(*, snapshot: Snapshot, by: Actor, now: datetime) -> Snapsho
 
 @transaction.atomic
 def delete_snapshot(*, snapshot: Snapshot, by: Actor, now: datetime) -> Snapshot:
-    """Delete the name; no memory or version is lost. Deleting twice is no error."""
+    """Delete the name; no memory or version is lost. Deleting twice is not an error."""
     deleted, _ = Snapshot.objects.for_tenant(snapshot.tenant_id).filter(pk=snapshot.pk).delete()
     if deleted:
         values = {"name": snapshot.name, "recorded_at": snapshot.recorded_at}

@@ -67,7 +67,7 @@ class SentLookups:
     def send(cls, scope: SearchScope, query: str | None, tokens: str, *, with_pinned: bool, model: str) -> Self:
         """Send the look-ups of a search: no lexemes without `query`, no size without the `model` of a vector.
 
-        Pinned memories of a scope that is not plain are read later; a past time is searched whatever its size.
+        Pinned memories of a scope that is not plain are read later; a past time is searched regardless of its size.
         """
         plain = scope.plain() if with_pinned else None
         return cls(
@@ -287,7 +287,7 @@ class SentVectorSearch:
             return None
         values = (plain, self.vector, self.model, self.tokens, plan.limit_with_spare)
         if plan.search is SearchMethod.EXACT:
-            # as deep for every side of a comparison, whose plans differ in nothing else
+            # equally deep for both sides of a comparison, whose plans do not differ otherwise
             limit = _DEEPEST if is_sharing() else plan.limit_with_spare
             return ranking.send_nearest_vectors(plain, self.vector, self.model, self.tokens, limit)
         answer_so_far()  # while the index is read, the words of the query are already known

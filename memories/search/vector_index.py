@@ -193,7 +193,7 @@ def _build(database: str, model: IndexedModel) -> None:
         cursor.execute(sql.SQL(_MEMORY).format(kibibytes=kibibytes))
         cursor.execute(_EXISTING, [table, prefix])
         former = [found for (found,) in cursor.fetchall()]
-        # one of the same bound takes the place of the new one
+        # an existing index with the same bound is used instead of the new one
         former.sort(key=lambda found: found != name)
         drops = [sql.SQL(_DROP).format(name=sql.Identifier(found)) for found in former]
         same = drops[:1] if name in former else []

@@ -33,7 +33,7 @@ def preview_import(*, tenant: Tenant, rows: Sequence[NewMemory], now: datetime) 
 
 @dataclass
 class _LiveMemories:
-    """The live memories that the rows meet: the stored ones, and those that earlier rows would leave."""
+    """The live memories with which the rows may conflict: stored ones, and those that earlier rows would create."""
 
     tenant_id: UUID
     now: datetime

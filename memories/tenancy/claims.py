@@ -24,7 +24,7 @@ def claim_in_turn(
 
 
 def lock_claims(tenant_id: UUID) -> None:
-    """Let other workers that claim work of the tenant wait until the transaction ends."""
+    """Make other workers that claim work of the tenant wait until the transaction ends."""
     Tenant.objects.filter(pk=tenant_id).select_for_update(no_key=True).first()
 
 

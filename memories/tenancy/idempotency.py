@@ -14,7 +14,7 @@ from memories.tenancy.scopes import tenant_scope
 RESPONSE_TTL_HOURS = 24
 #: A claim that is not renewed for this time belongs to a process that died.
 CLAIM_SECONDS = 10
-#: The status of a claim whose request has committed a part of its work, and has no response yet.
+#: The status of a claim whose request has committed part of its work but has no response yet.
 PARTLY_DONE = 102
 
 
@@ -34,7 +34,7 @@ def claim_idempotency_key(
         created_at=now,
     )
     with tenant_scope(tenant_id, is_pipelined=True):
-        # A claim that a crash of the database loses is no loss: everything that was committed later is lost with it.
+        # A crash of the database may lose a claim, but everything that was committed later is then lost as well.
         set_locally({"synchronous_commit": "off"})
         is_new = IdempotencyRecord.objects.claim(record)
     if is_new:

@@ -1,4 +1,4 @@
-"""The targets of acts by their text or name: as Activity shows them, and those that a text finds. Inside a scope."""
+"""The targets of acts by text or name: for display on Activity, and for its search. Inside a scope."""
 
 import re
 from collections.abc import Mapping, Sequence

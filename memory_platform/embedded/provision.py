@@ -14,9 +14,9 @@ logger = logging.getLogger(__name__)
 
 # Folds accents and other scripts in lower() and full-text search without ICU, the same on every machine.
 LOCALE = "PG_UNICODE_FAST"
-# What PostgreSQL 17 has of it: folds one character at a time.
+# The closest locale of PostgreSQL 17, which folds one character at a time.
 LOCALE_BEFORE_18 = "C.UTF-8"
-# Any number, the same for all: two provisioning runs wait for each other instead of failing.
+# An arbitrary number, the same for all runs, so that two provisioning runs wait for each other instead of failing.
 PROVISIONING_LOCK = 7_301_846_552
 #: The longest wait of the app for a lock; then the request is answered with 503 and the task tried again.
 LOCK_WAIT_MAX_SECONDS = 10

@@ -248,7 +248,8 @@ class Supervisor:
         log = self._data_dir / "logs" / f"{name}.log"
 
         def main() -> None:
-            # What shows others that the supervisor runs must end with it, whatever runs on.
+            # Files that show that the supervisor is running must be closed with it, even if other processes keep
+            # running.
             self._lock.close()
             if stdin := self._servers[0].child.process.stdin:
                 stdin.close()

@@ -20,5 +20,5 @@ def exempt_loaded_objects() -> None:
     gc.collect()
     gc.freeze()
     # The oldest generation is collected only if the objects that may join it are a quarter of those that the last
-    # collection left. Without this one, the exempt objects would count as left.
+    # collection left. Without this collection, the exempt objects would count as left.
     gc.collect()

@@ -290,7 +290,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self.ensure_connection()
         wrapper: Any = self  # Django's stubs leave the next method out
         if wrapper.connection._pipeline is not None and not (self.execute_wrappers or self.queries_logged):
-            # the pipeline converts errors, and nothing else is left for Django's cursor to do
+            # the pipeline converts errors, and Django's cursor has nothing else to do
             return PreparedCursor(self.connection)
         with self.wrap_database_errors:
             return wrapper._prepare_cursor(PreparedCursor(self.connection))

@@ -19,7 +19,7 @@ CANDIDATES_MAX = 30
 SHARED_STEM_CHARACTERS = 5
 
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
-#: Who speaks is no content.
+#: The speaker is not content.
 _SPEAKING = frozenset({"user", "assistant", "said", "says"})
 #: Why there is no share: the messages state nothing that counts, or are in a language without rules.
 NO_FACTS, NO_RULES = "no_facts", "no_rules_for_language"

@@ -14,14 +14,14 @@ from compaction.services.pipeline.stored_statements import CitedStatement, share
 REVIEW_REASON_CHARACTERS_MAX = 500
 SUMMARY_BYTES_MAX = 256 * 1024
 _BREAK = re.compile(r"(?<=[.!?])\s+|\n+")
-#: The end of a sentence with a letter right behind it.
+#: The end of a sentence that is directly followed by a letter.
 _RUN_ON = re.compile(r"[.!?](?=[^\W\d_])")
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’»)]*$")
 #: Separators between statements that share a sentence.
 _JOINTS = " \t\r\n;"
 #: The label that a statement opens with, such as "Assistant:".
 _LABEL = re.compile(r"\w+(?: \w+)?:(?= )")
-#: The most messages that a rewritten sentence cites, and the share of it that they must say.
+#: The maximum messages that a rewritten sentence cites, and the share of its words that they must contain.
 _SOURCES_MAX = 3
 SOURCE_SHARE_MIN = 0.34
 #: Statements are looked up by this many last characters.
@@ -29,7 +29,7 @@ _END_CHARACTERS = 8
 
 
 def parse_statements(text: str, before: Sequence[CitedStatement], messages: Mapping[str, str]) -> list[CitedStatement]:
-    """Return a statement for each sentence of `text`: the former one where it is unchanged, else a person's.
+    """Return a statement for each sentence of `text`: the former one if it is unchanged, else a person's.
 
     A former one may look as a summary shows it: under the heading of its day, and in a sentence that it shares with
     others of the same opening. A person's sentence cites the messages (texts by id) that contain most of its words, or
@@ -57,7 +57,7 @@ def parse_statements(text: str, before: Sequence[CitedStatement], messages: Mapp
 
 
 def split_appended_text(text: str, before: Sequence[CitedStatement]) -> str:
-    """Return the text with a line break where a person continued right behind a former statement, without a space.
+    """Return the text with a line break where a person continued directly after a former statement, without a space.
 
     A lower-case letter there continues a name, such as `Node.js`, as does text that the former statement itself has
     there.

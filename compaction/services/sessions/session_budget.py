@@ -138,5 +138,5 @@ def newest_unit_tokens(turns: Sequence[SessionTurn]) -> int:
 
 
 def order_by_tool_units(turns: Sequence[SessionTurn]) -> list[SessionTurn]:
-    """Return the turns with every result right behind its call, as providers demand; else in their order."""
+    """Return the turns with every result directly after its call, as providers require; otherwise in their order."""
     return [turns[index] for unit in tool_call_units(turns) for index in unit]

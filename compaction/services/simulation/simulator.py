@@ -56,7 +56,7 @@ class Simulation:
     cost: SimulationCost
     reserved_tokens: int = 0
     points: list[SimulationPoint] = field(default_factory=list)
-    #: Those that made a summary, without masking alone.
+    #: Compactions that wrote a summary, without those that only masked.
     compactions: int = 0
     masked: int = 0
     compacted: int = 0

@@ -86,7 +86,7 @@ class Assignments(Generic[_Row]):
     ) -> _Row:
         """Undo an assignment of the profile to a `target`, or with `has_ended` the end of one.
 
-        Raises `Conflict` where the target was assigned or ended since, else as `assign` does.
+        Raises `Conflict` if the target was assigned or ended since, otherwise as `assign` does.
         """
         if has_ended:
             return self.assign(tenant_id=tenant_id, profile_name=profile_name, replaces="", by=by, now=now, **target)

@@ -56,7 +56,7 @@ from memory_platform.web.flash_messages import add_flash
 from memory_platform.web.htmx import HtmxRequest, wants_fragment
 from memory_platform.web.rendering import loads_result_later, render_page
 
-# Where the columns that are typed in another shape are drawn.
+# The form fields of columns whose input has another name.
 _FIELDS_OF_FORM = {"sections": "room_memories", "include_summaries_at": "levels"} | {
     f"compaction.{name}": f"compaction_{name}" for name in POLICY_FIELDS
 }
@@ -159,7 +159,7 @@ def _drafted(
 
 
 def _effect(request: HtmxRequest, page: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the trial question answered with the active numbers and, where they differ, with the draft."""
+    """Return the contexts of the trial question with the active numbers and, if they differ, with the draft."""
 
     trial, now = page["trial"].cleaned_data, timezone.now()
 

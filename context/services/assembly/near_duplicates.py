@@ -15,8 +15,8 @@ from memories.services.time_limits import in_time
 #: Multiplications of one product. Below 2^18 the linear algebra library starts no threads, which on a busy machine
 #: take far longer to start than the work takes.
 MAX_PRODUCT = 1 << 18
-#: Texts of near vectors that are read, in the order given, their characters, and the pairs of them that are compared
-#: word by word; further ones are no near duplicates.
+#: Maximum texts of near vectors that are read, in the given order, their characters, and the pairs that are compared
+#: word by word; further ones do not count as near-duplicates.
 TEXTS_READ_MAX, CHARACTERS_READ_MAX, PAIRS_COMPARED_MAX = 300, 30_000, 1_000
 
 MemoryKey = TypeVar("MemoryKey", bound=Hashable)

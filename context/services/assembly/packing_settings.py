@@ -49,7 +49,7 @@ class PackingSettings:
 
     @property
     def candidates_max(self) -> int | None:
-        """The number of candidates, where it does not depend on the budget."""
+        """The number of candidates, if it does not depend on the budget."""
         return self.candidates_min if self.packer == ELASTIC and not self.fills_budget else None
 
     @property

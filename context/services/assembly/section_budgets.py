@@ -68,7 +68,7 @@ class SectionAllocation:
         self._own = {name: self._tokens(settings[name]) for name in order if settings.get(name)}
 
     def room_for(self, section: str) -> int:
-        """Return the tokens that `section` may use, below 0 where not even the fence around a context fits."""
+        """Return the tokens that `section` may use, below 0 if not even the fence around a context fits."""
         if section in self._own:
             return min(self.left, self._own[section] + self._carried)
         return self.left - self._set_aside

@@ -224,7 +224,7 @@ def run_difference(first: Sequence[MeasuredAnswer], second: Sequence[MeasuredAns
 
 
 def _columns(measured: Sequence[QuestionMeasures]) -> Values:
-    """Return (questions, measures) in the order of `MEASURES`; NaN where a measure does not apply."""
+    """Return (questions, measures) in the order of `MEASURES`; NaN if a measure does not apply."""
     return np.array([[read(each) for read in MEASURES.values()] for each in measured], dtype=np.float64)
 
 

@@ -114,7 +114,7 @@ class CoreSearch:
             yield from ((side, flip) for side, flip in enumerate(flips) if flip is not None)
 
     def _tidied(self, states: SparseStates, side: int) -> SparseStates | DenseStates:
-        """Return the states by weight where that takes few cells, else without those that others dominate."""
+        """Return the states by weight if that takes few cells, else without those that others dominate."""
         low, high = self._window(side)
         is_small = high - low < MAX_CELLS and (high - low) * len(self._flips) < MAX_TRACE_BITS
         if is_small and len(states.within(low, high).sources):
@@ -135,7 +135,7 @@ class CoreSearch:
         return low, high
 
     def _pair(self) -> None:
-        """Keep the best pair of states that fits, where it beats the best so far."""
+        """Keep the best pair of states that fits, if it is better than the best so far."""
         first, second = (states.frontier() for states in self._lists)
         partner = np.searchsorted(second.weights, self._room - first.weights, side="right") - 1
         fitting = np.flatnonzero(partner >= 0)

@@ -140,14 +140,14 @@ class _Shares:
         return len(self.lengths) >= self.target_items
 
     def give(self, place: int, length: int) -> bool:
-        """Give `length` to one that has nothing yet, where that fits; return whether it has something now."""
+        """Give `length` to one that has nothing yet, if that fits; return whether it has something now."""
         if place not in self.lengths and not self.are_complete and length <= self.room:
             self.lengths[place] = length
             self.room -= length
         return place in self.lengths
 
     def give_all(self, caps: Sequence[int], least: int | None = None) -> None:
-        """Give each its cap, best first, or the `least` length where that does not fit."""
+        """Give each its cap, best first, or the `least` length if that does not fit."""
         for place, cap in enumerate(caps):
             if self.are_complete:
                 return

@@ -30,7 +30,7 @@ EVALUATION_CODES = (NOT_EVALUATED, TOO_FEW_QUESTIONS, BASELINE_NOT_EVALUATED)
 
 @dataclass(frozen=True)
 class PublishingCondition(FieldProblem):
-    """A condition, as the problem that it is where it is not met."""
+    """A condition, described as the problem if it is not met."""
 
     is_met: bool
 

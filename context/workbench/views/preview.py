@@ -38,7 +38,7 @@ from memory_platform.web.rendering import WHOLE_RESULT_PARAMETER, loads_result_l
 
 SLIDER = {"step": SLIDER_STEP_TOKENS, "max": SLIDER_MAX_TOKENS}
 RECEIPTS_OFFERED_MAX, SNAPSHOTS_OFFERED_MAX, FOCI_OFFERED_MAX = 20, 50, 8
-#: Query parameters that are no inputs of a run.
+#: Query parameters that are not inputs of a run.
 NOT_OF_A_RUN = ("before", "against", "receipt", "snapshot", "item", "memory", WHOLE_RESULT_PARAMETER)
 #: Parameters whose change adds no entry to the browser history.
 NOT_A_STEP = ("max_tokens", "before", WHOLE_RESULT_PARAMETER)
@@ -203,7 +203,7 @@ def assemble_operator_preview(request: HtmxRequest, context_request: ContextRequ
 
 
 def allow_draft_profile(request: HtmxRequest, context_request: ContextRequest) -> ContextRequest:
-    """Return the request with the numbers of the scoring profile it names, in whatever state."""
+    """Return the request with the numbers of the scoring profile that it names, in any state."""
     if not context_request.profile:
         return context_request
     with tenant_scope(request.tenant.id):

@@ -8,7 +8,7 @@ import wordllama
 
 from memories.embeddings.providers import EmbeddingVectors, unit_rows
 
-#: Maximum characters of a batch, whose texts are padded to the longest: about 8 MB. Larger batches are no faster.
+#: Maximum characters of a batch, whose texts are padded to the longest: about 8 MB. Larger batches are not faster.
 MAX_PADDED_CHARACTERS = 12_500
 
 

@@ -30,7 +30,7 @@ ORDER BY former.memory_id
 ON CONFLICT DO NOTHING
 RETURNING memory_id
 """
-# Where a search finds a vector is as a trigger would correct it (ADR-0077).
+# The columns by which a search finds a vector have the values to which a trigger would correct them (ADR-0077).
 _INSERT_VECTORS = """
 INSERT INTO memories_memoryembedding
     (tenant_id, memory_id, version, model, dimension, vector, is_current, partition_path)
@@ -78,7 +78,7 @@ class MemoryEmbeddingQuerySet(TenantRows):
         versions: Sequence[tuple[UUID, int]],
         vectors: NDArray[np.float32],
     ) -> None:
-        """Insert the vectors of versions of memories in one statement; keep those that are there."""
+        """Insert the vectors of versions of memories in one statement; existing ones are kept."""
         type_oid = _type_of_vectors(connection.settings_dict["NAME"])
         values = {"tenant": tenant_id, "model": model, "dimension": vectors.shape[1]}
         values |= {"ids": [pk for pk, _ in versions], "versions": [number for _, number in versions]}

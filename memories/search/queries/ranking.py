@@ -21,7 +21,7 @@ from memories.services.search.text_ranking import TEXT_HIT, TextHits
 from memories.tenancy.queries.plain_scope import PlainScope
 from memories.tenancy.queries.prepared import SentStatement, send_prepared
 
-#: Tokens by memory, best first; `UNKNOWN_TOKENS` where the memories were not read. Keys are the integers of the UUIDs,
+#: Tokens by memory, best first; `UNKNOWN_TOKENS` if the memories were not read. Keys are the integers of the UUIDs,
 #: because a UUID's hash is computed in Python.
 Ranking = dict[int, int]
 

@@ -13,7 +13,7 @@ SHARE_AT = {-1: 0.8, 1: 0.6, -2: 0.5, 2: 0.4}
 _REACH = max(SHARE_AT)
 
 #: A row that contains a lexeme of a query: the halves of its UUID, its tokens, the places of its lexemes in the query
-#: as bits, a number for its session (0 where it is no message), its position, and when it was created.
+#: as bits, a number for its session (0 if it is not a message), its position, and when it was created.
 TEXT_HIT = np.dtype(
     [
         *((name, ">u8") for name in ("high", "low")),

@@ -6,7 +6,7 @@ AGENT_TRAFFIC = (
     *("link_memories", "record_outcome", "request_compaction", "restore_session", "store_memories", "store_memory"),
     *("unlink_memories", "update_memory", "update_session", "withdraw_feedback"),
 )
-#: What actors do that read memories and change nothing (ADR-0274).
+#: Acts that read memories and change nothing (ADR-0274).
 READS = ("read_context", "preview_context", "search_memories")
 #: Verbs that are never listed as acts: reading, and text that a page stores for its address.
 UNLISTED = (*READS, "store_long_query")

@@ -44,8 +44,8 @@ class SentStatement:
 def send_prepared(statement: str, values: Mapping[str, Any] | Sequence[Any]) -> SentStatement:
     """Send a statement with values inside a scope; outside of a pipeline, wait for it.
 
-    Values are typed by the statement: a text where Postgres cannot infer another type needs a cast. Statements that
-    differ in their text are prepared separately, so what varies from request to request belongs into the values.
+    Values are typed by the statement: a text needs a cast if Postgres cannot infer its type. Statements with different
+    texts are prepared separately, so anything that varies between requests should be a value.
     """
     cursor = cast(DatabaseWrapper, connection).prepared_cursor()
     cursor.execute(statement, values)

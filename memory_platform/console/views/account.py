@@ -35,7 +35,7 @@ from memory_platform.web.times import format_wait
 
 _TEMPLATE = "memory_platform/console/password_change.html"
 _SECOND_FACTOR_TEMPLATE = "memory_platform/console/second_factor.html"
-#: The signature of a secret that waits for its first code, and how long it may.
+#: The signature of a secret that waits for its first code, and its maximum wait.
 _SETUP_SALT, SETUP_SECONDS = "second-factor", 3600
 
 

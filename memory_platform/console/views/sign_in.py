@@ -1,4 +1,4 @@
-"""Sign in: name and password, then a code where the account has a second factor (ADR-0110, ADR-0195)."""
+"""Sign in: name and password, then a code if the account has a second factor (ADR-0110, ADR-0195)."""
 
 import math
 from collections.abc import Callable, Mapping

@@ -195,7 +195,7 @@ class Command(PlatformCommand):
             if Tenant.objects.named(name).exists():
                 self.stdout.write(f"The tenant {name} already exists; nothing was changed.")
                 return
-            # One transaction: nothing would complete half a demo.
+            # One transaction, because nothing would complete partly loaded demo data.
             tenant = create_tenant(name=name, by=self.actor, now=demo["at"])
             loader = DemoLoader(tenant, by=self.actor, now=now)
             loader.load_memories()

@@ -18,7 +18,7 @@ from memory_platform.management.commands._owner import owner_alias
 from memory_platform.postgres.base import lost_migrations
 from memory_platform.postgres.grants import apply_grants
 
-#: Options that apply less than everything, or nothing.
+#: Options with which only some migrations, or none, are applied.
 PARTIAL = ("app_label", "plan", "check_unapplied", "prune", "fake")
 #: Attempts at a migration that did not get its locks in time, and the pause after each.
 LOCK_ATTEMPTS, LOCK_PAUSE_SECONDS = 60, 2.0

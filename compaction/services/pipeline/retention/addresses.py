@@ -147,7 +147,7 @@ def unbroken_runs(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _without_trailing(written: str) -> str:
-    """An address without what belongs to the sentence around it; brackets that it opens itself may close."""
+    """Return an address without punctuation of the sentence around it; brackets that it opens itself may close."""
     extra = {closing: written.count(closing) - written.count(opening) for closing, opening in _BRACKETS.items()}
     end = len(written)
     while end:

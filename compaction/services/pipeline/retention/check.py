@@ -38,7 +38,7 @@ _RUN_KINDS = {
 _WORD_KINDS = {FACT_KIND_NAME, matches.QUOTED, matches.RULE}
 #: Weight of a constraint, a negation or a pinned rule in the share; a lost allergy outweighs several lost numbers.
 BINDING_WEIGHT = 5.0
-#: Lost facts of less weight together, such as two values that somebody may want, are no reason for a review.
+#: Lost facts with less total weight, such as two values that may be useful, are not a reason for a review.
 LOST_WEIGHT_MIN = 2.0
 #: Maximum facts of one message, binding ones first; a message with more is not a statement of a speaker.
 FACTS_PER_MESSAGE_MAX = 2_000

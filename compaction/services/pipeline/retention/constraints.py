@@ -69,7 +69,7 @@ def _plain(sentence: str, cues: RuleCues) -> str:
 
 
 def split_pieces(text: str) -> list[str]:
-    """Return the sentences of a text, cut at white space where one has no end."""
+    """Return the sentences of a text, cut at white space if one has no end."""
     return [piece for sentence in _END.split(text) for piece in _cut(" ".join(sentence.split())) if piece]
 
 

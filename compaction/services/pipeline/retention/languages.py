@@ -10,7 +10,7 @@ from pathlib import Path
 from compaction.services.pipeline.statements.languages import CUE_LANGUAGES, Language, language_of
 
 _RULES = Path(__file__).parent / "rules"
-#: The cues of this language are tried where a text does not tell its own.
+#: The language whose cues are used if the language of a text is unknown.
 DEFAULT_LANGUAGE = "en"
 _UNKNOWN = Language("", {})
 

@@ -11,7 +11,7 @@ FACT_KINDS = IDENTIFIER, NUMBER, DATE, MONEY, URL, PATH, EMAIL, QUOTED, FACT_KIN
 )  # fmt: skip
 #: Whole sentences that limit what may be done: positive ones ("must", "allergic") and negations ("never").
 CONSTRAINT, NEGATION = "constraint", "negation"
-#: Kinds whose loss a person reviews, whatever the share.
+#: Kinds whose loss a person reviews, regardless of the share.
 BINDING_KINDS = frozenset({RULE, CONSTRAINT, NEGATION})
 
 #: Replaces text that an earlier finder matched: neither a word nor white space.
@@ -32,7 +32,7 @@ class FactMatch:
 
     @property
     def end(self) -> int:
-        """The place behind it."""
+        """The place after it."""
         return self.start + len(self.text)
 
     @property

@@ -61,7 +61,7 @@ _CLOCK = re.compile(
 _DIGIT = re.compile(r"\d")
 #: Every spelled-out amount contains some of these.
 _MONEY_STEMS = tuple(sorted({word[:4].lower() for word in CURRENCIES if not word.isupper()}))
-#: "the 1980s" are no seconds, "one day" is no amount.
+#: "the 1980s" are not seconds, and "one day" is not an amount.
 _DECADE = re.compile(r"\d{3}0")
 _IDLE_WORDS = {"one", "zero"}
 

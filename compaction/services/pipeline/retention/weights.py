@@ -27,7 +27,7 @@ STATEMENT_WEIGHTS: Mapping[StatementKind, float] = {
 }
 #: A statement of less worth does not count.
 COUNTED_WORTH_MIN = 0.2
-#: Of a fact in a sentence that is no statement, such as "It costs 5 EUR" without what costs it.
+#: The weight of a fact in a sentence that is not a statement, such as "It costs 5 EUR" without the product.
 OTHER_WEIGHT = 0.02
 #: Of a constraint in such a sentence, which may be an idiom ("you must be tired").
 OTHER_BINDING_WEIGHT = 0.1

@@ -22,7 +22,7 @@ from compaction.services.pipeline.statements.succession import Claim, Outdated, 
 from compaction.services.sessions.drafts import ASSISTANT_ROLE, INSTRUCTING_ROLES
 from memories.services.time_limits import in_time
 
-#: A sentence that is probably less worth than this is no statement.
+#: A sentence whose worth is below this is not a statement.
 WORTH_MIN = 0.12
 #: How much more probably a longer form must be understood than a shorter one.
 FORM_COSTS: Mapping[Form, float] = {

@@ -14,7 +14,7 @@ _EMOJI_END = re.compile(r"[\s\U0001F000-\U0001FAFF\u2600-\u27BF\uFE0F]+$")
 
 
 def strip_opening(text: str, language: Language) -> str:
-    """Return the sentence without the acknowledgements it begins with; "" for one that is nothing else."""
+    """Return the sentence without the acknowledgements at its beginning; "" if nothing else remains."""
     text, opening = strip_emoji(text), language.opening
     for _ in range(OPENINGS_MAX):
         found = opening.match(text) if opening else None

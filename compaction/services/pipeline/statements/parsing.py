@@ -44,7 +44,7 @@ class ParsedMessage:
         return [sentence for sentence in self.sentences if sentence.role in SPOKEN]
 
     def opened(self, text: str) -> str:
-        """Return a sentence without acknowledgements and names called at its beginning; "" for nothing else."""
+        """Return a sentence without acknowledgements and names called at its beginning; "" if nothing else remains."""
         whole = text
         for _ in range(filters.OPENINGS_MAX):
             before = text

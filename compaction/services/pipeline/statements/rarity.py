@@ -16,7 +16,7 @@ RARITY_EXPONENT = 0.3
 COMMON_PLACE = 300
 NUMBER_WEIGHT = 12.0
 NAME_FACTOR = 4.0
-#: Words of one statement that count, so that a list of rare words is no treasure.
+#: Maximum words of one statement that count, so that a list of rare words is not preferred.
 WORDS_COUNTED_MAX = 40
 #: Words are compared by this many first letters, so that inflections count.
 STEM_CHARACTERS = 5

@@ -18,12 +18,12 @@ RUN_CHARACTERS_MAX = 4_000
 WRAPPED_LINE_CHARACTERS_MIN = 55
 #: More words than this between quotation marks are somebody's text rather than a name.
 QUOTED_WORDS_MAX = 5
-#: A sentence is a quotation when so much of it is quoted.
+#: A sentence is a quotation if at least this share of it is quoted.
 QUOTED_SHARE_MIN = 0.4
 _OPENER_CHARACTERS_MAX = 120
 _TAIL_CHARACTERS = 60
 
-#: Words of a clause that stands by itself behind or before a dash or semicolon.
+#: Minimum words of an independent clause before or after a dash or semicolon.
 CLAUSE_WORDS_MIN = 4
 
 _CLAUSE_END = re.compile(r"\s[-–—]\s+|;\s+")

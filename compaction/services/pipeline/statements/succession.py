@@ -22,7 +22,7 @@ from memories.services.time_limits import in_time
 STEMS_COMPARED_MAX, COMPARED_PER_STEM_MAX, RECENT_MAX = 6, 8, 8
 #: Words of a short conversation count as rare as in one with this many sentences.
 SENTENCES_MIN = 40
-#: A sentence that is outdated more probably than this is no statement; a later one names it as replaced.
+#: A sentence that is outdated with a higher probability is not a statement; a later one names it as replaced.
 OUTDATED_MIN = 0.6
 #: Pairs that are decided together, so that their nodes stay in the processor's cache.
 ROWS_AT_ONCE = 256
@@ -248,7 +248,7 @@ class Forest:
 
 @dataclass(frozen=True)
 class _Stored:
-    """The learned forest of pairs, and how its best pair and the prediction for a sentence by itself go together."""
+    """The learned forest of pairs, and how its best pair is combined with the prediction for a single sentence."""
 
     forest: Forest
     weights: tuple[float, float, float]

@@ -41,8 +41,8 @@ def adjacent_turns(pool: CandidatePool) -> ScoreColumn:
 def entity_match(pool: CandidatePool) -> ScoreColumn:
     """Return 1 for messages of a speaker named in the query and other texts that contain a name of the query, else 0.
 
-    Speakers are known by "Name:" before their messages, so any spelling in the query finds them. For texts that are no
-    messages a name is a capitalised word inside the query.
+    Speakers are known by "Name:" before their messages, so any spelling in the query finds them. For texts that are not
+    messages, a name is a capitalised word inside the query.
     """
     asked_words = _WORD.findall(_POSSESSIVE.sub("", pool.question.text))
     asked_about = {word.lower() for word in asked_words}

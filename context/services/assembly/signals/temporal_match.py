@@ -84,7 +84,7 @@ def _named(match: re.Match[str], asked: QuestionTime) -> Iterator[TimeSpan]:
 
 
 def _last_month_named(match: re.Match[str], asked: QuestionTime) -> Iterator[TimeSpan]:
-    """Yield the one before the query; where no candidate is from that year, that month of any year."""
+    """Yield the last one before the query; if no candidate is from that year, that month of any year."""
     month, _ = MONTH_SPANS[match["month"].lower()]
     year = asked.at.year if month < asked.at.month else asked.at.year - 1
     for one in [year] if year in asked.years else asked.years:

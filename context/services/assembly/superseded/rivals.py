@@ -49,7 +49,7 @@ FEATURE_WEIGHTS: Mapping[str, float] = MappingProxyType(
         "same_session": 4.835,
     }
 )
-#: Never a division by zero.
+#: Prevents a division by zero.
 _TINY = 1e-9
 
 
@@ -156,7 +156,7 @@ def _statements_of(pool: CandidatePool, places: Places) -> list[Statement]:
 
 
 def _incidence(sets: Sequence[frozenset[str]], words: Iterable[str]) -> Matrix:
-    """Return sets x words: 1 where the set contains the word."""
+    """Return sets x words: 1 if the set contains the word."""
     number_of = {word: number for number, word in enumerate(words)}
     columns = [[number_of[word] for word in each if word in number_of] for each in sets]
     holds = np.zeros((len(sets), len(number_of)))
@@ -201,7 +201,7 @@ def _same_session(rows: Sequence[Mapping[str, Any]]) -> Matrix:
 
 
 def _named_successors(pool: CandidatePool, places: Places, successors: Mapping[UUID, Sequence[UUID]]) -> Matrix:
-    """Return 1 where the second memory is a named successor of the first."""
+    """Return 1 if the second memory is a named successor of the first."""
     known = np.zeros((len(places), len(places)))
     if successors:
         number_of = {pool.rows[place]["id"]: number for number, place in enumerate(places.tolist())}

@@ -265,7 +265,7 @@ def _has_other_place(newer: Fact, older: Fact) -> bool:
 
 
 def _are_alike(place: Sequence[Token], other: Sequence[Token]) -> bool:
-    """Whether both places are names or both are things; "in Berlin" and "in marketing" are no rivals."""
+    """Whether both places are names or both are things; "in Berlin" and "in marketing" are not rivals."""
     return any(token.is_exact for token in place) == any(token.is_exact for token in other)
 
 

@@ -64,7 +64,7 @@ class Fact:
         return self._has_apart("comparisons")
 
     def _has_apart(self, cue: str) -> bool:
-        """Whether a cue of this class occurs that is no part of another one, as in "no longer"."""
+        """Whether a cue of this class occurs that is not part of another one, as in "no longer"."""
         return self.words.cues[cue].are_in(
             tuple("" if token.kind in ("cue", "value") else token.text for token in self.tokens)
         )

@@ -11,7 +11,7 @@ from memories.services.hygiene.statements.vocabulary import SPANISH
 
 #: Verbs whose attribute no other verb gives.
 _OWN_PREDICATES = frozenset(["end", "open", "arrive", "leave", "weigh", "cost", "last", "prefer"])
-#: Verbs that say nothing about an attribute.
+#: Verbs that do not describe an attribute.
 _LIGHT_VERBS = frozenset(["", "be", "do"])
 #: Verbs of attributes of which a thing has one value.
 _SINGLE_VERBS = frozenset(["be", "live", "work", "store", "hold", "sleep", "run", "choose", "prefer", "call"])

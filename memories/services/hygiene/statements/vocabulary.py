@@ -83,7 +83,7 @@ class LanguageVocabulary:
 
     @cached_property
     def common(self) -> frozenset[str]:
-        """The words that are no acronyms when written in capitals."""
+        """The words that are not acronyms when written in capitals."""
         return self.typical | self.negations
 
     @cached_property
@@ -157,7 +157,7 @@ TITLES: Mapping[str, str] = _FILE["titles"]
 WEEKDAYS: Mapping[str, str] = _FILE["weekdays"]
 #: Beginnings of words in -our that American English writes with -or.
 OUR_WORDS: Sequence[str] = _FILE["our_words"].split()
-#: Words in -s that are no plural, or whose plural means something else.
+#: Words in -s that are not plurals, or whose plural has another meaning.
 NO_PLURALS = _words_of(_FILE["no_plurals"])
 #: Words that another word differs from only in ß, ph or an accent.
 DISTINCT_SPELLINGS = _words_of(_FILE["distinct_spellings"])
@@ -179,7 +179,7 @@ LIST_VERBS, LIST_ANDS, LIST_PREPOSITIONS, ORDER_WORDS = (
 )
 #: Beginnings of English words that one letter distinguishes.
 CONFUSABLE = tuple(_FILE["confusable"].split())
-#: Words that mean something else where an adverb stands before or after them.
+#: Words that have another meaning next to an adverb.
 SCOPE_WORDS = _words_of(_FILE["scope_words"])
 #: English verbs with the particles that may stand before or after their object.
 PARTICLE_VERBS: Mapping[str, frozenset[str]] = {

@@ -1,4 +1,4 @@
-"""URLs of the pages about partitions, sessions and compaction, below that of the tenant."""
+"""URLs of the pages about partitions, sessions and compaction, below the URL of the tenant."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""Addresses of the pages of the context app, below that of the tenant."""
+"""URLs of the pages of the context app, below the URL of the tenant."""
 
 from django.urls import path
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 else:
     ModelForm, UserAdmin = forms.ModelForm, auth_admin.UserAdmin
 
-# Five kinds of objects need no list of links beside every page, and the lists need the width.
+# Five kinds of objects need no list of links next to every page, and the lists need the width.
 admin.site.enable_nav_sidebar = False
 # The package's own keys grant nothing here; groups are the roles, which code finds by name; people are below.
 for model in (APIKey, Group, User):
@@ -62,7 +62,7 @@ class TenantAdminForm(ModelForm):
         if "text_search_config" in self.fields:
             choices = [(name, name) for name in text_search_configs()]
             self.fields["text_search_config"].widget = forms.Select(choices=choices)
-            # an absent language stays as it is: English for a new tenant
+            # without a language in the form, the tenant keeps its language: English for a new tenant
             self.fields["text_search_config"].required = False
 
     def clean_name(self) -> str:

@@ -44,7 +44,7 @@ RETRY_BACKOFF_MAX_SECONDS = 300
 MEMORIES_PER_TASK = 100
 #: Memories of one call that tasks embed; the sweep embeds the others. Each message names all that its chain has left.
 ENQUEUED_MEMORIES_MAX = 10_000
-#: Time of one task that fills a model; the rest is another task, so that other work is not blocked.
+#: Seconds of one task that fills a model; another task does the rest, so that other work is not blocked.
 FILL_TURN_SECONDS = 20.0
 
 #: Retries of tasks that embed, and of other tasks of any app that run again if the database is unavailable.
@@ -61,7 +61,7 @@ RETRIED: dict[str, Any] = {"autoretry_for": (OperationalError,), "retry_backoff"
 def embed_memory(tenant_id: str, *memory_ids: str) -> None:
     """Embed memories of a tenant; deleted and embedded ones are skipped.
 
-    What exceeds one task goes to the end of the queue, so that the work of other tenants comes in between.
+    Memories beyond one task go to the end of the queue, so that work of other tenants runs in between.
     """
     indexer.index_memories(UUID(tenant_id), [UUID(memory_id) for memory_id in memory_ids[:MEMORIES_PER_TASK]])
     if rest := memory_ids[MEMORIES_PER_TASK:]:

@@ -1,4 +1,4 @@
-"""URLs of the pages about stored memories, below that of the tenant."""
+"""URLs of the pages about stored memories, below the URL of the tenant."""
 
 from django.urls import path
 

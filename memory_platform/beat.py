@@ -6,10 +6,10 @@ from celery.beat import PersistentScheduler
 
 
 class Scheduler(PersistentScheduler):
-    """Celery's own, which after a clock was set back would wait until it has caught up (ADR-0280)."""
+    """Celery's own scheduler, which would wait until a clock that was set back has caught up (ADR-0280)."""
 
     def tick(self, *arguments: Any, **named: Any) -> float:
-        """Send what is due; a run that seems to be in the future counts as one that was now."""
+        """Send the due tasks; a last run in the future counts as one that has just happened."""
         now = self.app.now()
         for entry in self.schedule.values():
             if entry.last_run_at and entry.last_run_at > now:

@@ -21,12 +21,12 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memory_platform.settings")
 
 logger = logging.getLogger(__name__)
 
-#: The share of a task's time limit after which its loops end; the rest is for the batch that then runs.
+#: The share of a task's time limit after which its loops end; the rest is for the current batch.
 LOOP_SHARE = 0.8
 
 
 class TimedTask(Task):  # type: ignore[type-arg]
-    """A task whose loops end before its process would be killed; what is left is for the next run (ADR-0245)."""
+    """A task whose loops end before its process would be killed; the next run does the remaining work (ADR-0245)."""
 
     abstract = True
 

@@ -33,12 +33,12 @@ THREAD_WAIT_SECONDS = 30.0
 SEND_SECONDS = 30.0
 RECEIVED_BYTES = 16 * 1024
 CLOSING_SECONDS = 2.0
-#: After a body of this size, and otherwise after so many seconds, unused memory is freed and returned to the system.
+#: Unused memory is freed and returned to the system after a body of this size, and otherwise after this many seconds.
 LARGE_BODY_BYTES = 64 * 1024
 RETURN_SECONDS = 10.0
 
 _HEAD_END = b"\r\n\r\n"
-#: The client waits for "100 Continue", which is sent with a thread, or does not tell the size of the body.
+#: The client waits for "100 Continue", which is sent by a thread, or does not send the size of the body.
 _IS_STREAMED = re.compile(rb"^(?:expect|transfer-encoding)[ \t]*:", re.IGNORECASE | re.MULTILINE)
 #: A browser that loads a page, not htmx or an agent.
 _ACCEPTS_PAGES = re.compile(rb"^accept:[^\r\n]*text/html", re.IGNORECASE | re.MULTILINE)
@@ -57,7 +57,7 @@ _PROBLEMS = {
 
 @dataclass
 class _Arriving:
-    """What a connection has sent of its next request, and until when it may send the rest."""
+    """The part of its next request that a connection has sent, and until when it may send the rest."""
 
     data: bytearray
     deadline: float
@@ -125,7 +125,7 @@ class HeadBufferingWorker(ThreadWorker):  # type: ignore[misc]
         #: Connections that have a thread for a request with a large body, and those that wait for one.
         self._streaming: set[TConn] = set()
         self._waiting: deque[tuple[TConn, _Arriving]] = deque()
-        #: Connections whose answer is sent, and until when their clients may close them.
+        #: Connections whose response is sent, and until when their clients may close them.
         self._closing: dict[TConn, float] = {}
         #: Sockets of browsers that load a page.
         self._browsers: WeakSet[socket] = WeakSet()

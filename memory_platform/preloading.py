@@ -1,4 +1,4 @@
-"""Data that is loaded before processes fork (ADR-0163): children share it, so none loads it at its first request."""
+"""Data that is loaded before processes fork (ADR-0163): children share it, so none loads it at the first request."""
 
 from compaction.services.pipeline.statements.extraction import extract_statements
 from compaction.services.pipeline.statements.model import StatementMessage
@@ -6,7 +6,7 @@ from memories.embeddings.providers import get_embedder, is_provider_local
 from memories.services.tokens import token_counts
 from memory_platform.observability.memory import exempt_loaded_objects
 
-#: One sentence in each language with rules of its own.
+#: One sentence in each language that has its own rules.
 _SENTENCES = (
     "We moved the meeting to Monday, and it is not on Tuesday any more.",
     "Wir haben das Treffen auf Montag verschoben, und es ist nicht mehr am Dienstag.",

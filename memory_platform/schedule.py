@@ -9,7 +9,7 @@ def _every(seconds: float, task: str, *, expires: bool = True) -> dict[str, Any]
 
 
 _COMPACTION_SWEEPS = ("compaction.tasks.sweep_sessions", "compaction.tasks.sweep_runs")
-#: The queue of each kind of work, which may have workers of its own; what is not named here is maintenance.
+#: The queue of each kind of work, which may have its own workers; tasks not named here are maintenance.
 _TASKS = {
     "embedding": ("memories.tasks.embed_*", "memories.tasks.*_embedding*", "memories.tasks.extend_vector_indexes_task"),
     "compaction": ("compaction.tasks.run_compaction_task", "compaction.tasks.roll_up_*", *_COMPACTION_SWEEPS),

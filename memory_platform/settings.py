@@ -51,13 +51,13 @@ if env.str("SECRET_KEY", default="") and len(SECRET_KEY) < SECRET_KEY_MIN_CHARAC
 SECRET_KEY_FALLBACKS = env.list("SECRET_KEY_FALLBACKS", default=[])
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
-# Set when a proxy in front ends TLS: cookies then travel over https only.
+# Set if a proxy terminates TLS: cookies are then sent only over https.
 HTTPS_ONLY = env.bool("HTTPS_ONLY", default=False)
-# How many proxies in front append the address that they see to X-Forwarded-For; sign-ins are limited by address.
+# How many proxies append the address that they see to X-Forwarded-For; sign-ins are limited by address.
 TRUSTED_PROXIES = env.int("TRUSTED_PROXIES", default=0)
 if TRUSTED_PROXIES < 0:
     raise ImproperlyConfigured("TRUSTED_PROXIES must be 0 or more")
-# A sign-in ends after this time, whatever the person does in between.
+# A sign-in ends after this time, regardless of activity.
 SESSION_HOURS = env.int("SESSION_HOURS", default=12)
 if SESSION_HOURS < 1:
     raise ImproperlyConfigured("SESSION_HOURS must be 1 or more")
@@ -364,7 +364,7 @@ SPECTACULAR_SETTINGS = {
 
 # Who may read /metrics; without it only this machine may, and only without a proxy.
 METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
-# Where a worker that runs alone serves its own metrics.
+# The port at which a separate worker serves its metrics.
 METRICS_PORT = env.int("METRICS_PORT", default=0)
 # A folder in which processes of one machine add up their metrics; empty at their start.
 PROMETHEUS_MULTIPROC_DIR = env.str("PROMETHEUS_MULTIPROC_DIR", default="")

@@ -16,7 +16,7 @@ from memories.tenancy.audit import Actor, ChangedValue, record_audit
 from memories.tenancy.exceptions import Conflict, StaleVersion
 
 DESTINATIONS_MAX = 10
-#: A test is sent at once, to any address that an admin enters: not more of one tenant in an hour.
+#: A test is sent immediately, to any address that an admin enters, so a tenant may send only this many per hour.
 TESTS_MAX, TESTS_WITHIN = 20, timedelta(hours=1)
 
 
@@ -69,7 +69,7 @@ def change_alert_rule(
     by: Actor,
     now: datetime,
 ) -> None:
-    """Change what is given of one rule."""
+    """Change the given fields of one rule."""
     rule = next(each for each in _locked_rules(tenant) if each.kind == kind)
     is_enabled = rule.is_enabled if enabled is None else enabled
     setting = RuleSetting(is_enabled, rule.threshold if threshold is None else threshold)
@@ -77,7 +77,7 @@ def change_alert_rule(
 
 
 def _locked_rules(tenant: Tenant) -> list[AlertRule]:
-    """Return all rules; a kind without a row has none to lock. Rows first, as a request with `If-Match` does."""
+    """Return all rules; a kind without a row has none to lock. Locks rows first, as a request with `If-Match` does."""
     AlertRule.objects.locked().all_kinds(tenant.pk)
     lock_alert_settings(tenant.pk)
     return AlertRule.objects.all_kinds(tenant.pk)
@@ -104,7 +104,7 @@ def add_alert_destination(
 
 @transaction.atomic
 def remove_alert_destination(*, destination: AlertDestination, by: Actor, now: datetime) -> None:
-    """End deliveries to a destination; what waits for it fails at its next attempt."""
+    """End deliveries to a destination; waiting ones fail at their next attempt."""
     destination.removed_at = now
     destination.save(update_fields=["removed_at"])
     _audit("remove_alert_destination", destination, by, now)
@@ -138,7 +138,7 @@ def request_test_delivery(*, destination: AlertDestination, by: Actor, now: date
 
 
 def _check_room(tenant_id: UUID, kind: str, address: str) -> None:
-    """Raise `Conflict` where the tenant has this address or `DESTINATIONS_MAX` others already."""
+    """Raise `Conflict` if the tenant already has this address or `DESTINATIONS_MAX` others."""
     lock_alert_settings(tenant_id)
     active = AlertDestination.objects.for_tenant(tenant_id).active()
     if active.at_address(kind, address).exists():
@@ -148,7 +148,7 @@ def _check_room(tenant_id: UUID, kind: str, address: str) -> None:
 
 
 def _save(destination: AlertDestination) -> None:
-    """Raises `Conflict` `duplicate` where another request has stored the same address meanwhile."""
+    """Raises `Conflict` `duplicate` if another request has stored the same address in the meantime."""
     try:
         with transaction.atomic():
             destination.save()

@@ -31,7 +31,7 @@ WEBHOOK_TIMEOUT_SECONDS = 5.0
 
 
 class ChannelError(Exception):
-    """A message was not accepted: `detail` for people, without address and content of the answer."""
+    """A message was not accepted: `detail` for people, without address and content of the response."""
 
     def __init__(self, detail: str, *, is_permanent: bool = False) -> None:
         super().__init__(detail)
@@ -55,7 +55,7 @@ def is_mail_configured() -> bool:
 
 
 def address_error(kind: str, address: str) -> str:
-    """Return why nothing can be sent to an address, "" where it can."""
+    """Return why nothing can be sent to an address, "" if something can."""
     try:
         if kind == AlertDestination.Kind.EMAIL:
             validate_email(address)
@@ -69,12 +69,12 @@ def address_error(kind: str, address: str) -> str:
 
 
 def send(destination: AlertDestination, message: AlertMessage, *, timestamp: int) -> str:
-    """Send a message and return what the other side answered. Raises `ChannelError`."""
+    """Send a message and return the response of the receiver. Raises `ChannelError`."""
     return _CHANNELS[destination.kind](destination, message, timestamp)
 
 
 def webhook_secrets(destination: AlertDestination) -> list[str]:
-    """Return the secret of a webhook, then those that former deployment keys gave it."""
+    """Return the secret of a webhook, then those derived from former deployment keys."""
     keys = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
     return [webhook_secret(destination.pk, key.encode()) for key in keys]
 
@@ -124,8 +124,8 @@ def _post(address: WebhookAddress, body: bytes, headers: Mapping[str, str]) -> i
     deadline = time.monotonic() + WEBHOOK_TIMEOUT_SECONDS
     late = ChannelError(f"No answer within {WEBHOOK_TIMEOUT_SECONDS:g} seconds.")
     try:
-        # A socket's timeout is that of one operation: the timer ends a server that sends byte by byte. TLS takes over
-        # the first descriptor, so the timer has one of its own.
+        # A socket's timeout applies to one operation; the timer disconnects a server that sends byte by byte. TLS takes
+        # over the first descriptor, so the timer has its own.
         with _connected(address, deadline) as plain, plain.dup() as same:
             ending = Timer(deadline - time.monotonic(), _shut_down, [same])
             ending.daemon = True

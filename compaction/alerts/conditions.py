@@ -1,4 +1,4 @@
-"""Measure what the alert rules of a tenant watch. Each takes one query, or three where noted (ADR-0156)."""
+"""Measure the values of a tenant's alert rules. Each takes one query, or three where noted (ADR-0156)."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta

@@ -85,7 +85,7 @@ def alert_url(alert: Alert) -> str:
 
 
 def alert_message(delivery: AlertDelivery) -> AlertMessage:
-    """Return what is sent: ids, numbers and links, and in e-mail the name of the tenant."""
+    """Return the message: ids, numbers and links, and in e-mail the name of the tenant."""
     alerts_url = urljoin(settings.CONSOLE_URL, reverse("alerts", args=[delivery.tenant_id]))
     payload: dict[str, Any] = {
         "delivery_id": str(delivery.pk),

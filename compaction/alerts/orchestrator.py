@@ -1,4 +1,4 @@
-"""Evaluate the alert rules of every tenant: open, keep and close alerts, and write what has to be delivered (ADR-0156).
+"""Evaluate the alert rules of every tenant: open, keep and close alerts, and write their deliveries (ADR-0156).
 
 The work of a tenant is one transaction that locks its rules, so an alert opens once and its deliveries with it.
 """
@@ -64,7 +64,7 @@ def _evaluate(tenant_id: UUID, now: datetime) -> list[NewDelivery]:
 
 
 def _after_measurement(rule: AlertRule, alert: Alert | None, value: float) -> list[tuple[Alert, str]]:
-    """Return the alert that a value opens, changes or closes with its event, "" where nothing is delivered."""
+    """Return the alert that a value opens, changes or closes with its event, "" if nothing is delivered."""
     step = alert_step(value, rule.threshold, is_open=alert is not None)
     if step is AlertStep.OPEN:
         opened = Alert(tenant_id=rule.tenant_id, kind=rule.kind, threshold=rule.threshold, value=value)
@@ -103,7 +103,7 @@ def _record(tenant_id: UUID, changed: list[tuple[Alert, str]], now: datetime) ->
 
 @logged_in_for_maintenance()
 def delete_old_alerts(*, now: datetime) -> int:
-    """Delete what is older than `KEPT` in every tenant; return how many rows."""
+    """Delete rows older than `KEPT` in every tenant; return how many."""
     before = now - KEPT
     with maintenance_scope():
         old = (

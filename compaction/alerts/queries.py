@@ -15,7 +15,7 @@ _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('alert settings of ' || %
 
 
 def lock_alert_settings(tenant_id: UUID) -> None:
-    """Let other changes of the tenant's rules, destinations and tests wait until the transaction ends."""
+    """Make other changes of the tenant's rules, destinations and tests wait until the transaction ends."""
     execute(_LOCK, [str(tenant_id)])
 
 

@@ -47,7 +47,7 @@ def alerts(request: HtmxRequest) -> HttpResponseBase:
 
 @tenant_page(to_change="admin")
 def destination_add(request: HtmxRequest) -> HttpResponseBase:
-    """Add a destination. The secret of a webhook is only in the answer to the POST."""
+    """Add a destination. The secret of a webhook is only in the response to the POST."""
     form = AlertDestinationForm(request.POST)
     added = submit(request, form, lambda: add_alert_destination(**form.cleaned_data, **action_arguments(request)))
     if added is None:

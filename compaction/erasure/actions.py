@@ -105,7 +105,7 @@ def set_retention_policy(
 def remove_retention_policy(
     *, policy: RetentionPolicy, shown_at: datetime | None = None, by: Actor, now: datetime
 ) -> None:
-    """End a policy; what it has not erased yet stays. Raises `StaleVersion` if it was set after `shown_at`."""
+    """End a policy; rows that it has not erased yet are kept. Raises `StaleVersion` if it was set after `shown_at`."""
     _require_unchanged(policy, shown_at)
     _audit_policy("remove_retention", policy, policy.days, None, by, now)
     policy.delete()

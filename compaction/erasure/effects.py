@@ -84,7 +84,7 @@ def erase_next(part: Part, tally: Tally) -> bool:
 
 
 def erase_chosen(part: Part, ids: Sequence[Any], tally: Tally, *, now: datetime) -> None:
-    """Delete or redact these rows of a part, those that are still there."""
+    """Delete or redact those of these rows of a part that still exist."""
     if part.change is None:
         delete_tree(part.model, all_ids(part.rows.filter(pk__in=ids)), tally)
         return

@@ -22,7 +22,7 @@ class EraseForm(PlatformForm):
 
 
 class ConfirmForm(PlatformForm):
-    """The typed name of what goes; none for a memory."""
+    """The typed name of what is erased; none for a memory."""
 
     name = forms.CharField(label="Name", required=False, strip=True)
 
@@ -39,7 +39,7 @@ class ConfirmForm(PlatformForm):
 
 
 class RetentionEndForm(PlatformForm):
-    """When the page with a policy was made: a policy that changed since is not replaced or ended."""
+    """The time at which the page with a policy was rendered: a policy that changed since is not replaced or ended."""
 
     shown_at = forms.DateTimeField()
 
@@ -52,7 +52,7 @@ class RetentionForm(RetentionEndForm):
     partition = PartitionField()
     days = forms.IntegerField(min_value=1, max_value=RETENTION_DAYS_MAX)
     age_from = forms.ChoiceField(choices=RetentionPolicy.From.choices)
-    #: Sent by the page that showed what the policy erases at once.
+    #: Sent by the page that showed what the policy erases immediately.
     is_confirmed = forms.BooleanField(required=False)
 
     def policy(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Run an erasure: claim, count, erase in batches, sign the receipt (ADR-0130).
 
-Each batch is one transaction with its counts, so a worker may be killed at any step: the next one goes on with the
-rows that are left. Called with no scope open.
+Each batch is one transaction with its counts, so a worker may be killed at any step: the next one continues with the
+remaining rows. Called with no scope open.
 """
 
 import logging
@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 #: How long a claim lasts after its last batch; counting and searching for quotations renew nothing.
 _LEASE = timedelta(minutes=10)
-#: How long one task works before it leaves the rest to the next, below its own limit (tasks.py).
+#: How long one task works before it leaves the rest to the next, less than its time limit (tasks.py).
 SLICE = timedelta(minutes=3)
 #: Attempts without a batch, or whose worker died, before the erasure fails.
 ATTEMPTS_MAX = 20
@@ -119,7 +119,7 @@ class _Claim:
         return rows.claimed(self.erasure.pk, self.until)
 
     def write(self, **values: Any) -> None:
-        """Write columns of the claimed row in a transaction of their own."""
+        """Write columns of the claimed row in a separate transaction."""
         with tenant_scope(self.erasure.tenant_id):
             until = self.update(values)
         self.remember(values, until)
@@ -215,7 +215,7 @@ class _Claim:
 
 
 def _receipt(erasure: Erasure) -> dict[str, Any]:
-    """Return what the deployment signs: numbers and hashes, no text and no path."""
+    """Return the content that the deployment signs: numbers and hashes, no text and no path."""
     target = str(erasure.memory_id or "") if erasure.scope == Erasure.Scope.MEMORY else erasure.partition_path
     return {
         "erasure_id": str(erasure.pk),

@@ -80,7 +80,7 @@ class Part:
 
     @property
     def kind(self) -> str:
-        """What the receipt counts these rows as."""
+        """The kind under which the receipt counts these rows."""
         return f"{kind_of(self.model)}, redacted" if self.change else kind_of(self.model)
 
 
@@ -99,7 +99,7 @@ def parts_of(selection: Selection, quoted: QuotedTexts) -> list[Part]:
         *_records(selection, finder),
         *_free_texts(selection, finder),
         *_conversations(selection, finder),
-        Part(selection.memories),  # before the sessions by which some of them are selected
+        Part(selection.memories),  # before the sessions, by which some of them are selected
         Part(selection.sessions, batch=SESSIONS_BATCH),
         *_late_records(selection, finder),
         *(_places(selection) if selection.is_partition else ()),
@@ -130,7 +130,7 @@ class _Finder:
 
 
 def _records(selection: Selection, finder: _Finder) -> list[Part]:
-    """Records that name rows by id, or were made of the partition."""
+    """Records that name rows by id, or that belong to the partition."""
     tenant_id = selection.tenant_id
     receipts, golden = Receipt.objects.for_tenant(tenant_id), GoldenQuestion.objects.for_tenant(tenant_id)
     of_partition = [
@@ -169,7 +169,7 @@ def _free_texts(selection: Selection, finder: _Finder) -> list[Part]:
     tenant_id = selection.tenant_id
     summaries = PartitionSummary.objects.for_tenant(tenant_id)
     above = summaries.filter(selection.around("partition__path"))
-    # A model words freely, so nothing shows which sentence came from which memory.
+    # A model chooses its own words, so the source of a sentence cannot be determined.
     by_models = above.filter(origin=PartitionSummary.Origin.ROLL_UP).exclude(summariser="extractive")
     oldest = selection.memories.order_by("recorded_from").values_list("recorded_from", flat=True).first()
     by_models = by_models.filter(recorded_from__gte=oldest) if oldest else by_models.none()
@@ -195,7 +195,7 @@ def _free_texts(selection: Selection, finder: _Finder) -> list[Part]:
 
 
 def _conversations(selection: Selection, finder: _Finder) -> list[Part]:
-    """Sessions that stay, above the partition or in it: their messages, compactions and stored summaries."""
+    """Sessions that are kept, above the partition or in it: their messages, compactions and stored summaries."""
     tenant_id = selection.tenant_id
     stays = selection.around("session__partition_path") & ~Q(session__in=selection.sessions.values("pk"))
     messages = Message.objects.for_tenant(tenant_id).filter(stays)
@@ -214,7 +214,7 @@ def _conversations(selection: Selection, finder: _Finder) -> list[Part]:
 
 
 def _places(selection: Selection) -> list[Part]:
-    """What is left of a partition without its memories and sessions; API keys stay until they are revoked."""
+    """The rest of a partition without its memories and sessions; API keys are kept until they are revoked."""
     tenant_id, within = selection.tenant_id, selection.within("partition_path")
     partitions = Partition.objects.for_tenant(tenant_id).filter(selection.within("path"))
     return [

@@ -20,7 +20,7 @@ _DEAD_ROWS = re.compile(r"(\d+) dead row versions? cannot be removed yet")
 
 
 class ErasureQuerySet(ClaimedRows):
-    #: Finished erasures that are no dry runs.
+    #: Finished erasures that are not dry runs.
     receipts = rows_where(state="done", is_dry_run=False)
 
     def of_age_open(self, path: str, age_from: str) -> Self:
@@ -69,11 +69,11 @@ def drop_references(model: Any, column: str, ids: Iterable[Any]) -> None:
 
 
 def rewrite_tables(tables: Iterable[str], *, database: str) -> list[str]:
-    """Rewrite each table and its indexes in a transaction of its own, as the role that owns them.
+    """Rewrite each table and its indexes in a separate transaction, as the role that owns them.
 
     A catalogue is not analysed. Freed space then contains nothing of deleted rows. Returns the tables that still
-    contain some after half a minute, as an older transaction may read them: a long query, autovacuum's ANALYZE, or one
-    that writes to any database of the server.
+    contain some after half a minute, because an older transaction may read them: a long query, autovacuum's ANALYZE, or
+    one that writes to any database of the server.
     """
     return [table for table in tables if not _is_rewritten(table, connections[database])]
 

@@ -1,4 +1,4 @@
-"""Scheduled work on erasures: what is past its retention, and dry runs that are no longer needed (ADR-0130)."""
+"""Scheduled work on erasures: rows past their retention, and dry runs that are no longer needed (ADR-0130)."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -13,7 +13,7 @@ from memories.tenancy.scopes import maintenance_scope, tenant_scope
 from memories.tenancy.sweep_locks import tenants_in_turn
 from memory_platform.postgres.roles import logged_in_for_maintenance
 
-#: Dry runs name what they counted, so they are not kept.
+#: Dry runs name the rows that they counted, so they are not kept.
 DRY_RUN_KEPT = timedelta(days=1)
 _POLICY_LABEL = "retention policy"
 
@@ -39,7 +39,7 @@ class PastRetention:
 def count_past_retention(
     *, tenant: Tenant, partition: str, days: int, age_from: str, now: datetime
 ) -> PastRetention | None:
-    """Return what a policy with these values would erase at once, None for nothing; inside the tenant's scope."""
+    """Return what a policy with these values would erase immediately, None for nothing; inside the tenant's scope."""
     policy = RetentionPolicy(tenant_id=tenant.pk, partition_path=partition, days=days, age_from=age_from)
     selection = Selection.of(_new_erasure(policy, now))
     past = PastRetention(selection.memories.count(), selection.sessions.count())

@@ -1,4 +1,4 @@
-"""What an erasure selects: memories and sessions, and the places whose texts may quote them (ADR-0130)."""
+"""The selection of an erasure: memories and sessions, and the partitions whose texts may quote them (ADR-0130)."""
 
 from collections.abc import Generator
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from memories.models import Memory, MemoryVersion
 from memories.services.partitions.paths import parse_partition
 from memories.tenancy.queries.conditions import path_condition
 
-#: Rows that a server-side cursor reads at once.
+#: Rows per read of a server-side cursor.
 CHUNK = 1_000
 #: A request that was running when the erasure was requested is no older.
 _REQUEST_TIME = timedelta(minutes=1)
@@ -99,7 +99,7 @@ class Selection:
         return above if self.is_partition else above | self.within(column)
 
     def texts(self) -> Generator[str]:
-        """Yield what is erased: every version of each memory, and messages that the one memory comes from."""
+        """Yield the erased texts: every version of each memory, and the messages from which a single memory comes."""
         versions = MemoryVersion.objects.for_tenant(self.tenant_id).filter(memory__in=self.memories.values("pk"))
         for rows in (self.memories, versions, self.cited_messages):
             yield from rows.order_by().values_list("content", flat=True).iterator(CHUNK)

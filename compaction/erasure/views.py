@@ -37,7 +37,7 @@ _COLUMNS = (SortColumn("requested", "created_at", datetime),)
 def erasures(request: HtmxRequest) -> HttpResponseBase:
     """The erasures with their receipts, and the retention policies; a POST sets a policy.
 
-    A policy that erases something at once is shown with what that is, to be sent again.
+    If a policy would erase something immediately, the page shows what, and the form must be sent again.
     """
     form = RetentionForm(request.POST if request.method == "POST" else None)
     past = _unconfirmed(request, form) if request.method == "POST" else None
@@ -57,7 +57,7 @@ def erasures(request: HtmxRequest) -> HttpResponseBase:
 
 
 def _unconfirmed(request: HtmxRequest, form: RetentionForm) -> PastRetention | None:
-    """Return what the policy of a valid form would erase at once, unless the operator has seen it."""
+    """Return what the policy of a valid form would erase immediately, unless the operator has seen it."""
     if not form.is_valid() or form.cleaned_data["is_confirmed"]:
         return None
     with tenant_scope(request.tenant.id):

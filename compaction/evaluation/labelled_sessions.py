@@ -1,4 +1,4 @@
-"""Compact labelled sessions as the pipeline does, and count what is kept, held and mislabelled.
+"""Compact labelled sessions as the pipeline does, and count what is kept, stored and mislabelled.
 
 Nothing is stored: every session belongs to a tenant that does not exist. The pipeline reads the database, so this is
 called with no scope open.

@@ -44,7 +44,7 @@ class AlertRule(models.Model):
 
     @property
     def rule_kind(self) -> RuleKind:
-        """What it measures, and in which unit."""
+        """The kind of the rule: what it measures, and in which unit."""
         return RULE_KINDS[self.kind]
 
 

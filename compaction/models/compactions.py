@@ -123,7 +123,7 @@ class Compaction(models.Model):
 
     @property
     def decision(self) -> str:
-        """What a person decided: `reviewed` if it was applied before, else its state."""
+        """The decision of a person: `reviewed` if it was applied before, else its state."""
         is_later = self.decided_at is not None and self.compacted_at is not None and self.compacted_at < self.decided_at
         return "reviewed" if is_later and self.state == self.State.APPLIED else self.state
 
@@ -134,12 +134,12 @@ class Compaction(models.Model):
 
     @property
     def settled_at(self) -> datetime:
-        """When somebody decided about it; where nobody did, when it was done or failed."""
+        """When a person decided about it; without a decision, when it was done or failed."""
         return self.decided_at or self.finished_at or self.created_at
 
 
 class CompactionMember(models.Model):
-    """What a compaction did (or proposes to do) to one message, and the state that its roll-back returns."""
+    """What a compaction did (or proposes to do) to one message, and the state that its roll-back restores."""
 
     class Act(models.TextChoices):
         MASKED = "masked"
@@ -253,7 +253,7 @@ class Run(models.Model):
 
 
 class ProviderBreaker(models.Model):
-    """How often in a row a tenant's provider failed, and until when it is left alone."""
+    """How often in a row a tenant's provider failed, and until when it is not called."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
     provider = models.CharField(max_length=64)

@@ -13,7 +13,7 @@ RETENTION_DAYS_MAX = 36_500
 
 
 class Erasure(models.Model):
-    """One erasure or its dry run. What it names is forgotten when it ends; the receipt stays, also without a tenant."""
+    """One erasure or its dry run. Its target is deleted when it ends; the receipt is kept, even without the tenant."""
 
     class Scope(models.TextChoices):
         MEMORY = "memory", "one memory"

@@ -1,4 +1,4 @@
-"""Sessions and their messages. Originals are never changed and never deleted; their state says what a context shows."""
+"""Sessions and their messages. Originals are never changed or deleted; their state determines what a context shows."""
 
 import uuid
 
@@ -80,7 +80,7 @@ class Session(models.Model):
 
     @property
     def needed_tokens(self) -> int:
-        """The tokens that the next context needs: what is said, its markers, memories and the reply."""
+        """The tokens that the next context needs: messages, their markers, memories and the reply."""
         return self.context_tokens + self.marker_tokens + reserved_tokens(self.max_context_tokens)
 
     @property

@@ -23,7 +23,7 @@ from memories.tenancy.exceptions import Conflict, InvalidInput
 def request_compaction(*, session: Session, is_enqueued: bool = True, by: Actor, now: datetime) -> Run:
     """Open a compaction of the session; a worker runs it if `is_enqueued`, else the caller. Raises `Conflict`."""
     current = lock_session(session.pk)
-    # These two reasons come before those of a plan.
+    # These two reasons take precedence over those of a plan.
     if Run.objects.for_tenant(current.tenant_id).of_session(current.pk).open().exists():
         raise Conflict("already_running", "This session is already being compacted.")
     require_no_proposal(current.tenant_id, current.pk)

@@ -1,6 +1,6 @@
 """Apply a compaction to a session's context and undo it: steps inside a transaction (ADR-0071).
 
-A compaction row and its members determine all changes, so applying at once and approving later are the same.
+A compaction row and its members determine all changes, so applying immediately and approving later are the same.
 Callers have locked the session's row.
 """
 
@@ -131,7 +131,7 @@ def apply_compaction(
 
 
 def _after_the_last(session: Session, now: datetime) -> datetime:
-    """Return when a compaction counts as applied: after all others of the session, whatever the workers' clocks are."""
+    """Return when a compaction counts as applied: after all others of the session, whatever the workers' clocks."""
     rows = Compaction.objects.for_tenant(session.tenant_id).of_session(session.pk)
     last: Compaction | None = rows.last_applied_first().without_texts().first()
     earliest = last and last.compacted_at and last.compacted_at + timedelta(microseconds=1)

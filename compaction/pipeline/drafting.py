@@ -160,7 +160,7 @@ class _Drafting:
 
     @cached_property
     def _extracted(self) -> list[Statement]:
-        """The statements that the rules find, those that later ones replaced aside."""
+        """The statements that the rules find, except those that later ones replaced."""
         return extract_statements(speaking_messages(self._turns))
 
     def summary(self) -> SummaryResult:
@@ -215,9 +215,9 @@ class _Drafting:
     ) -> tuple[SummaryResult, RetentionResult]:
         """Return the summary with statements for facts that it would lose, and the check.
 
-        With them it may become longer than planned, up to what the plan allows (`summary_tokens_at_most`).
-        Statements with a constraint take the place of others that rank lower; the rest use what is left, and take the
-        place of others only if that raises a share below the floor.
+        With them it may become longer than planned, up to what the plan allows (`summary_tokens_at_most`). Statements
+        with a constraint replace others of lower rank; the rest use the remaining space, and replace others only if
+        this raises a share below the minimum.
         """
         self._fitting = self._fitting_into(self._task.plan.plan.summary_tokens_at_most)
         facts = self._facts(summary)
@@ -252,14 +252,14 @@ class _Drafting:
         return without_withdrawn(facts, withdrawn)
 
     def _weight_needed(self, retention: RetentionResult) -> float:
-        """Return the weight of facts by which the summary is below the policy's floor."""
+        """Return the weight of facts by which the summary is below the policy's minimum."""
         if retention.share is None:
             return 0.0
         total = sum(fact.weight for fact in (*retention.kept, *retention.missing))
         return round((self._task.policy.retention_floor - retention.share) * total, 6)
 
     def _lost_statements(self, retention: RetentionResult) -> list[LostStatement]:
-        """Return the statements with facts that are lost now or said again; facts in no statement stay lost."""
+        """Return the statements with facts that are lost now or repeated; facts in no statement remain lost."""
         spoken, lost_before = {turn.id for turn in self._own}, {fact.key for fact in self._task.missing_before}
         lost = [one for one in retention.missing if one.key not in lost_before or spoken.intersection(one.message_ids)]
         earlier = self._task.earlier
@@ -290,7 +290,7 @@ class _Drafting:
         return self._fitting.fit(summary, [*summary.statements, *(cited_statement(one, ()) for one in added)])
 
     def _longest_tokens(self) -> int:
-        """Return what the plan allows for a first summary; the space of later ones is for what those before say."""
+        """Return the tokens allowed for a first summary; later ones need the space for earlier statements."""
         plan = self._task.plan.plan
         tokens = plan.summary_budget_tokens if self._task.earlier else plan.summary_tokens_at_most
         return self._fitting_into(tokens).budget_tokens

@@ -61,7 +61,7 @@ def session_key_ids(session: Session, plan: SessionPlan) -> set[str]:
 
 
 def read_drafting_input(run: Run, *, can_wait: bool, deadline: datetime | None) -> DraftingInput:
-    """Read the input for the run's pending compaction from the session as it is now. Raises `DraftingError`."""
+    """Read the input for the run's pending compaction from the current session. Raises `DraftingError`."""
     tenant_id = run.tenant_id
     with tenant_scope(tenant_id):
         rows = Compaction.objects.for_tenant(tenant_id)

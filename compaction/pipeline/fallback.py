@@ -50,9 +50,9 @@ class SummariserWithFallback:
         self.notices: list[ContextWarning] = []
 
     def call(self, use: Callable[[Summariser, float | None], _T], *, can_wait: bool = False) -> tuple[_T, Summariser]:
-        """Return the answer and who gave it; `use` receives the time limit in seconds.
+        """Return the result and its summariser; `use` receives the time limit in seconds.
 
-        Raises `ProviderUnavailableError` if it `can_wait`, and `DraftingError` where the rules fail too.
+        Raises `ProviderUnavailableError` if it `can_wait`, and `DraftingError` if the rules fail as well.
         """
         chosen = configured_summariser()
         if not chosen.is_local and not self._is_without_provider:

@@ -37,7 +37,7 @@ class SummaryFitting:
     count_tokens: Callable[[str], int]
 
     def with_lost(self, summary: SummaryResult, lost: Sequence[LostStatement], weight_needed: float) -> SummaryResult:
-        """Return the summary with the lost statements: those that bind, then those with most weight that have room."""
+        """Return the summary with the lost statements: binding ones, then those with the most weight that fit."""
         statements = list(summary.statements)
         if binding := [one for one in lost if one.is_binding]:
             weight_needed -= sum(one.weight for one in binding)
@@ -72,7 +72,7 @@ class SummaryFitting:
         return replace(summary, text=text, statements=tuple(ordered), candidates=candidates)
 
     def room_beside(self, statements: Sequence[CitedStatement]) -> int:
-        """Return the tokens that a statement beside these may have; less than 1 if none fits."""
+        """Return the tokens that a statement in addition to these may have; less than 1 if none fits."""
         return self.budget_tokens - self.count_tokens(self._text(statements)) - ADDED_STATEMENT_TOKENS
 
     def _best_for_their_facts(
@@ -101,7 +101,7 @@ class SummaryFitting:
 
 
 def _without_contained(statements: Sequence[CitedStatement]) -> list[CitedStatement]:
-    """Return the statements that are no part of another one, which says more."""
+    """Return the statements that are not part of a longer one."""
     runs = restore_statements(statements)
     of_messages: defaultdict[tuple[str, ...], list[Statement]] = defaultdict(list)
     for run in runs:

@@ -65,7 +65,7 @@ NEAR_MEMORIES_MAX = 20_000
 NEAREST_COMPARED = 10
 #: The memories without a vector, those with the most words in common, that a fact may replace besides the nearest.
 WORDS_COMPARED = 10
-#: Vectors of memories that are read at once: they and their cosines take a few MB.
+#: Vectors of memories per read: they and their cosines take a few MB.
 ROWS_READ = 1_000
 #: Message ids that a memory's metadata names.
 _SOURCES_MAX = 50
@@ -108,7 +108,7 @@ def strip_recalled_text(
     with tenant_scope(session.tenant_id):
         found = _recalled(session, hashes, api_key_ids, now)
         live = _unarchived(session.tenant_id, found)
-    # What a person states again holds again, although another memory replaced it; an agent may only repeat it.
+    # A fact that a person states again is true again, although another memory replaced it; an agent may only repeat it.
     texts = {True: frozenset(live), False: frozenset(found)}
     return [
         replace(turn, content=strip_recalled_pieces(turn.content, texts[turn.role == Message.Role.USER]))
@@ -166,7 +166,7 @@ def _replace(record: dict[str, Any], memory: Memory, by: Actor, now: datetime) -
 
 
 def restore_replaced_memories(*, compaction: Compaction, withdrawn: Collection[str], by: Actor, now: datetime) -> None:
-    """Restore what the `withdrawn` memories of a compaction's journal replaced, unless it was changed since."""
+    """Restore the memories that the `withdrawn` ones of a journal replaced, unless they were changed since."""
     entries = (record for record in compaction.journal if record["memory_id"] in withdrawn)
     for act_id in (act_id for record in entries for act_id in record.get("replacement_act_ids", ())):
         with suppress(Conflict, NotFound):
@@ -174,9 +174,9 @@ def restore_replaced_memories(*, compaction: Compaction, withdrawn: Collection[s
 
 
 def store_summary_memory(compaction: Compaction, session: Session, *, by: Actor, now: datetime) -> list[UUID]:
-    """Store what the applied summary says beyond the journal, split by the maximum length; returns the ids.
+    """Store the parts of the applied summary that the journal lacks, split by the maximum length; return the ids.
 
-    A statement that is a memory of its own is left out, so that no search finds a sentence twice.
+    A statement that is stored as a separate memory is omitted, so that no search finds a sentence twice.
     """
     statements = list(map(CitedStatement.of, compaction.statements))
     stored = _stored_texts(compaction, session)
@@ -198,7 +198,7 @@ def withdraw_memories(*, tenant_id: UUID, memory_ids: Iterable[str], by: Actor, 
 
 
 def restore_withdrawn_memories(*, tenant_id: UUID, memory_ids: Iterable[str], by: Actor, now: datetime) -> None:
-    """Restore withdrawn memories; one whose text a live memory has by now stays archived."""
+    """Restore withdrawn memories; a memory whose text a live memory now has stays archived."""
     for memory in Memory.objects.for_tenant(tenant_id).archived().with_ids(memory_ids):
         with suppress(Conflict):
             restore_memory(memory=memory, by=by, now=now)
@@ -240,9 +240,10 @@ def _journal_memories(tenant_id: UUID, path: str, now: datetime) -> MemoryQueryS
 def _replacing(
     session: Session, entries: Sequence[JournalEntry], nearest: Mapping[str, Sequence[Memory]] | None, now: datetime
 ) -> list[JournalEntry]:
-    """Return the entries; a new one with the memories that it replaces, of the nearest and, without vectors, by words.
+    """Return the entries, each new one with the memories that it replaces.
 
-    `nearest` is None where no vectors were compared.
+    Candidates are the nearest and, without vectors, those that share words. `nearest` is None if no vectors were
+    compared.
     """
     found: list[JournalEntry] = []
     with tenant_scope(session.tenant_id):
@@ -285,7 +286,7 @@ def _near(
 ) -> tuple[list[JournalEntry], dict[str, list[Memory]]]:
     """Mark near-duplicates of stored memories, drop those of earlier entries; also return the nearest by text.
 
-    Similarity alone is not enough, because vectors hardly reflect another number: the texts must state the same.
+    Similarity alone is not enough, because vectors hardly reflect a different number: the texts must state the same.
     """
     places = [place for place, entry in enumerate(entries) if entry.status == NEW]
     stored = _nearest_memories(tenant_id, path, places, vectors, model, now)

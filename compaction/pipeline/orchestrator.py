@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 COMPACTION_LEASE = timedelta(minutes=5)
 #: Time limit of the model in a worker.
 RUN_TIME_LIMIT = timedelta(minutes=3)
-#: Time limit of a worker's whole attempt: below that of its task, which would end the process for another attempt.
+#: Time limit of a worker's whole attempt, less than that of its task, which would kill the process and retry.
 WORK_TIME_LIMIT = timedelta(seconds=220)
 #: Time limit of a request that waits for the result.
 WAITING_TIME_LIMIT = timedelta(seconds=25)
@@ -48,7 +48,7 @@ EMERGENCY_TIME_LIMIT = timedelta(seconds=8)
 WAITING_SPAN_TOKENS_MAX = 80_000
 #: Workers that may die during a run before it fails.
 COMPACTION_ATTEMPTS_MAX = 10
-#: Drafts of one attempt, if messages change meanwhile.
+#: Maximum drafts of one attempt, if messages change in the meantime.
 DRAFTS_MAX = 3
 #: The last step of a draft; storing it takes next to no time.
 LAST_STEP = "checked"
@@ -72,9 +72,9 @@ class CompactionRunResult:
 
 @dataclass(frozen=True)
 class _Claim:
-    """A run leased `until` then. `can_wait`: another attempt may call the provider again later.
+    """A run leased until `until`. `can_wait`: another attempt may call the provider again later.
 
-    The model has to answer by the `deadline`, the rules by the `end`.
+    The model must respond by the `deadline`, the rules by the `end`.
     """
 
     run: Run

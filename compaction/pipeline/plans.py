@@ -51,7 +51,7 @@ def open_compaction(
 
 
 def proposed_compaction(session: Session) -> Compaction | None:
-    """Return the proposal of the session that waits for review, None without one."""
+    """Return the session's proposal that waits for review, or None."""
     rows = Compaction.objects.for_tenant(session.tenant_id).of_session(session.pk)
     row: Compaction | None = rows.in_state(Compaction.State.PROPOSED).first()
     return row
@@ -70,7 +70,7 @@ def require_no_proposal(tenant_id: UUID, session_id: UUID, *, but: UUID | None =
 
 
 def state_after(compaction: Compaction, action: str) -> str:
-    """Return the state that `action` leads to. Raises `Conflict`: `pending`, `failed` or `already_decided`."""
+    """Return the state after `action`. Raises `Conflict`: `pending`, `failed` or `already_decided`."""
     try:
         return states.next_state(compaction.state, action)
     except states.TransitionError as error:

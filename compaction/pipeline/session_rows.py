@@ -116,7 +116,7 @@ def recount_context(session: Session) -> Sequence[str]:
 
 
 def pressure_parts(session: Session) -> PressureParts:
-    """Return what the session's next context needs, by part."""
+    """Return the tokens that the session's next context needs, by part."""
     window, model = session.max_context_tokens, session.model
     is_exact = budget_calculator().measure("", model).exact
     budget, _ = default_budget(window, family_of(model).max_output_tokens, is_exact=is_exact)
@@ -161,8 +161,8 @@ def outlines_to_turns(rows: Iterable[Any], *, model: str) -> list[SessionTurn]:
 def read_newest_turns(session: Session, tokens: int) -> tuple[list[SessionTurn], UnreadTurns]:
     """Return outlined turns of a session in order, and what is not among them.
 
-    These are the newest turns that have so many tokens, the older ones that are pinned or of tools, and all turns where
-    the newest ones have no whole unit.
+    These are the newest turns with the given tokens, older ones that are pinned or of tools, and all turns if the
+    newest ones contain no whole unit.
     """
     messages = Message.objects.for_tenant(session.tenant_id).of_session(session.pk)
     start = 0
@@ -186,6 +186,6 @@ def _outline_to_turn(row: Any, model: str) -> SessionTurn:
 
 
 def read_all_turns(session: Session) -> list[SessionTurn]:
-    """Return every message of the session in order, whatever its state."""
+    """Return every message of the session in order, in any state."""
     rows = Message.objects.for_tenant(session.tenant_id).of_session(session.pk).originals()
     return messages_to_turns(rows.without_vectors(), model=session.model)

@@ -39,7 +39,8 @@ from memories.embeddings.indexer import index_now
 from memories.tenancy.audit import Actor, ChangedValue, audit_rows
 from memories.tenancy.exceptions import Conflict, InvalidInput
 
-#: What an edit of a summary changes, and what the name of a journal entry begins with that was struck or kept.
+#: The fields that an edit of a summary changes, and the prefix of the names of journal entries that were struck or
+#: kept.
 SUMMARY_VALUES = ("summary_text", "statements", "candidates")
 STRUCK_FACT = "fact"
 

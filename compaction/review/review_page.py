@@ -22,7 +22,7 @@ from compaction.services.pipeline.stored_statements import recorded_facts
 from memories.models import Memory
 
 ORIGINALS_PAGE = 150
-#: Candidates shown at once; the others open below them.
+#: Candidates shown at first; the others can be opened below them.
 CANDIDATES_SHOWN = 5
 
 
@@ -36,7 +36,7 @@ class CitedMessage:
 
 @dataclass(frozen=True)
 class MarkedPiece:
-    """A part of a text; where it is a fact, `status` is kept or missing and `fact` its number on the page."""
+    """A part of a text; if it is a fact, `status` is kept or missing and `fact` its number on the page."""
 
     text: str
     status: str = ""
@@ -156,7 +156,7 @@ class CompactionReview:
 
     @property
     def more_candidates(self) -> Sequence[SummaryCandidate]:
-        """The candidates behind the first ones."""
+        """The candidates after the first ones."""
         return self.candidates[CANDIDATES_SHOWN:]
 
     @property
@@ -167,7 +167,7 @@ class CompactionReview:
 
     @property
     def share(self) -> float | None:
-        """The weighted share of the facts that are kept, None where it was not measured."""
+        """The weighted share of the facts that are kept, None if it was not measured."""
         share = self.compaction.retention.get("share")
         return None if share is None else float(share)
 

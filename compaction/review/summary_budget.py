@@ -12,7 +12,7 @@ from compaction.services.pipeline.statements.model import render_statements
 from compaction.services.pipeline.stored_statements import CitedStatement
 from compaction.services.review.swapping import StatementOrder, statements_to_leave, swap_text
 
-#: So many statements are tried for each candidate.
+#: Maximum statements tried for each candidate.
 SWAPS_TRIED_MAX = 3
 
 

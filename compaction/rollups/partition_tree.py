@@ -20,7 +20,7 @@ from memories.services.partitions.tree import (
     truncated_siblings,
 )
 
-#: Up to so many partitions, every node of the tree is open.
+#: Up to this many partitions, every node of the tree is open.
 OPEN_MAX = 40
 _VERSIONS_MAX = 30
 

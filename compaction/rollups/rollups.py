@@ -58,7 +58,7 @@ CHILDREN_READ_MAX = 200
 
 @dataclass(frozen=True)
 class RollUpResult:
-    """The active summary after a roll-up, and whether this run made it."""
+    """The active summary after a roll-up, and whether this run wrote it."""
 
     summary: PartitionSummary | None
     is_new: bool
@@ -143,7 +143,7 @@ def _is_written(summary: PartitionSummary | None) -> bool:
 
 
 def run_roll_up(tenant_id: UUID, run_id: UUID, *, now: datetime) -> RollUpResult | None:
-    """Run one requested roll-up and store its result; None if another worker has it, it is done, or it has to wait."""
+    """Run one requested roll-up and store its result; None if another worker has it, it is done, or it must wait."""
     with tenant_scope(tenant_id):
         rows = Run.objects.for_tenant(tenant_id)
         if not claim_in_turn(rows, tenant_id, run_id, now=now, until=now + _LEASE):
@@ -187,8 +187,8 @@ def roll_up_partition(
 ) -> RollUpResult:
     """Regenerate the partition's summary; with nothing left to summarise, withdraw it. Called with no scope open.
 
-    The former summary stays as a version. Unless `replaces_written`, what people or agents wrote stays, also when they
-    wrote it meanwhile. A deleted partition gives no summary. Raises `StaleVersion` where another summary became active
+    The former summary is kept as a version. Unless `replaces_written`, text of people or agents is kept, even if they
+    wrote it during the run. A deleted partition gets no summary. Raises `StaleVersion` if another summary became active
     at the same moment.
     """
     with tenant_scope(tenant_id):
@@ -227,7 +227,7 @@ def roll_up_partition(
 
 
 def _write(tenant_id: UUID, texts: Sequence[StoredText], budget: int, model: str, now: datetime) -> _WrittenRollUp:
-    """Return the summary of the texts by the configured model, by rules where there is none or it fails."""
+    """Return the summary of the texts by the configured model, or by rules if there is none or it fails."""
     if not any(text.content.strip() for text in texts):
         return _WrittenRollUp("")
     turns = [_turn(text) for text in texts]

@@ -27,7 +27,7 @@ _ROOT = PartitionPath()
 
 @tenant_page("viewer", to_change="operator")
 def partitions(request: HtmxRequest) -> HttpResponseBase:
-    """Show the tree, search results, or one partition beside the tree; a POST saves a summary of that one."""
+    """Show the tree, search results, or one partition next to the tree; a POST saves a summary of that partition."""
     form = PartitionsForm(request.GET)
     is_chosen = "partition" in request.GET and form.is_valid()
     if request.method != "POST":

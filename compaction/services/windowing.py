@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from compaction.services.sessions.turns import SessionTurn
 
-# ADR-0067. The newest so many messages, or the newest that fit in this share of the window: whichever are more.
+# ADR-0067. This many newest messages, or the newest that fit in this share of the window, whichever are more.
 PRESERVE_MESSAGES = 20
 PRESERVE_SHARE = 0.2
 
@@ -44,9 +44,9 @@ def window_share_tokens(window: int, share: float) -> int:
 
 
 def tool_call_units(turns: Sequence[SessionTurn]) -> list[tuple[int, ...]]:
-    """Return the indices of turns that belong together, ordered by their first: a tool call with its results.
+    """Return the indices of turns that belong together (a tool call with its results), ordered by the first turn.
 
-    A result belongs to the nearest earlier turn that made a call of its id. Every other turn is a unit of its own.
+    A result belongs to the nearest earlier turn that made a call with its id. Every other turn is a separate unit.
     """
     callers: dict[str, int] = {}
     members: dict[int, list[int]] = {}
@@ -58,7 +58,7 @@ def tool_call_units(turns: Sequence[SessionTurn]) -> list[tuple[int, ...]]:
 
 
 def is_complete_unit(unit: Sequence[SessionTurn]) -> bool:
-    """Return whether every call of the unit has its result and every result its call: what a provider accepts."""
+    """Return whether every call of the unit has its result and every result its call, as providers require."""
     called = {call_id for turn in unit for call_id in turn.call_ids}
     answered = {turn.tool_call_id for turn in unit if turn.role == "tool"}
     return called == answered and (bool(called) or not any(turn.tool_calls for turn in unit))
@@ -81,12 +81,12 @@ def preserved_from(
     room: int,
     cut_room: int,
 ) -> int:
-    """Return the index of the first turn of a session that stays as it is; units are not split.
+    """Return the index of the first preserved turn of a session; units are not split.
 
-    Where the preserved turns with their markers take more than `room` tokens, only those stay that fit in
-    `preserve_share` or in `cut_room`, whatever `preserve_messages` says; where these take more than `room`, only the
-    newest units that fit in `cut_room`. The newest unit stays if it fits in `room`, and a call that waits for its
-    results always: the next message answers it.
+    If the preserved turns with their markers take more than `room` tokens, only those that fit in `preserve_share` or
+    in `cut_room` are preserved, regardless of `preserve_messages`; if these take more than `room`, only the newest
+    units that fit in `cut_room`. The newest unit is preserved if it fits in `room`, and a call that waits for its
+    results always is, because the next message answers it.
     """
     tokens = [turn.context_tokens for turn in turns]
     first = first_preserved_index(tokens, window, preserve_messages=preserve_messages, preserve_share=preserve_share)
@@ -111,7 +111,7 @@ def _index_above_units(turns: Sequence[SessionTurn], index: int) -> int:
 
 
 def _waiting_from(turns: Sequence[SessionTurn]) -> int:
-    """The index of a call at the very end that still waits for results; the number of turns when none does."""
+    """Return the index of a call at the very end that still waits for results; the number of turns if none does."""
     index = len(turns)
     while index and turns[index - 1].role == "tool":
         index -= 1

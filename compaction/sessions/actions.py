@@ -99,13 +99,13 @@ def update_session(*, session: Session, changes: Mapping[str, Any], by: Actor, n
 
 @transaction.atomic
 def close_session(*, session: Session, by: Actor, now: datetime) -> Session:
-    """End the session; it can be restored. A closed one stays as it is."""
+    """End the session; it can be restored. Has no effect on a closed session."""
     return _set_closed(session, now, "close_session", by, now)
 
 
 @transaction.atomic
 def restore_session(*, session: Session, by: Actor, now: datetime) -> Session:
-    """Open a closed session again; an open one stays as it is."""
+    """Open a closed session again; has no effect on an open session."""
     return _set_closed(session, None, "restore_session", by, now)
 
 
@@ -165,8 +165,8 @@ def append_messages(
     """Append all of `rows` (1 to 500) in their order, or none; results are in the order of the rows.
 
     For a row whose `source_id` the session already has, the stored message is returned. Raises `InvalidInput` naming
-    every fault, `NotFound` for a session that is closed or not within `reach`, or `Conflict` `source_id_taken`: a
-    message has it with other content. The session of the returned messages lacks its directive and metadata.
+    every problem, `NotFound` for a session that is closed or not within `reach`, or `Conflict` `source_id_taken` if a
+    message with other content has it. The session of the returned messages lacks its directive and metadata.
     """
     if problems := new_message_problems(rows, now=now):
         raise invalid(problems)
@@ -214,7 +214,7 @@ def pin_message(*, message: Message, pinned: bool, by: Actor, now: datetime) -> 
 
 @transaction.atomic
 def expand_message(*, message: Message, by: Actor, now: datetime) -> Message:
-    """Show the original of a masked message in the context again; a live one stays as it is. Raises `Conflict`."""
+    """Show the original of a masked message in the context again; has no effect on a live one. Raises `Conflict`."""
     current = _lock_message(message)
     if current.state == Message.State.COMPACTED:
         detail = "A summary has replaced this message; roll the compaction back to show it again."
@@ -295,7 +295,7 @@ def _store(session: Session, messages: list[Message], by: Actor, now: datetime) 
 
 
 def _lock_message(message: Message) -> Message:
-    """Return the message as it is now, with its session locked until the transaction ends."""
+    """Return the current message, with its session locked until the transaction ends."""
     session = session_rows.lock_session(message.session_id)
     current: Message = Message.objects.for_tenant(session.tenant_id).with_id(message.pk).without_vectors().get()
     current.session = session

@@ -67,7 +67,7 @@ DIRECTIVE, SUMMARY, LEAVING, OUTPUTS, STAYING = "directive", "summary", "leaving
 
 
 class BeforeAfter(NamedTuple):
-    """What the context needs before and after a compaction as two bars, with the tokens of each."""
+    """The needs of the context before and after a compaction as two bars, with the tokens of each."""
 
     before: Sequence[BarPart]
     after: Sequence[BarPart]
@@ -78,7 +78,7 @@ class BeforeAfter(NamedTuple):
 def before_after(
     plan: CompactionPlan, turns: Sequence[SessionTurn], needed: PressureParts, *, window: int
 ) -> BeforeAfter:
-    """Return the bars of a plan about these turns; the new summary is assumed to be as long as it may."""
+    """Return the bars of a plan about these turns; the new summary is assumed to have its maximum length."""
     leaving = set(plan.span_ids)
     masked = set(plan.mask_ids) - leaving
     tokens = {LEAVING: 0, OUTPUTS: 0, STAYING: 0}
@@ -106,7 +106,7 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True)
 class Gauge:
-    """A bar as long as the window, or as what the context needs where that is longer."""
+    """A bar as long as the window, or as the needs of the context if they are larger."""
 
     parts: Sequence[BarPart]
     tokens: int

@@ -39,10 +39,12 @@ logger = logging.getLogger(__name__)
 
 #: A long message is searched by its end, which usually contains the question.
 _QUERY_CHARACTERS_MAX = 2_000
-#: Each statement sees rows committed meanwhile, so the read is repeated up to this often until it is consistent.
+#: Each statement sees rows committed since the previous one, so the read is repeated up to this often until it is
+#: consistent.
 READS_MAX = 5
-#: The newest messages are read until they have this share of the budget and so many tokens more, so that what does not
-#: fit is among them. Where it is not, because messages are too long for any budget, all messages are read.
+#: The newest messages are read until they have this share of the budget plus this many tokens, so that the first
+#: message that does not fit is among them. If it is not, because messages are too long for any budget, all messages are
+#: read.
 READ_SHARE, READ_TOKENS_MORE = 1.25, 2_000
 #: Fields that change with every append, masking, compaction or roll-back.
 FIELDS_TO_STAY = ("current_id", "message_count", "context_tokens", "model")
@@ -220,13 +222,13 @@ class _Building:
         )
 
     def _counted_for_memories(self) -> int | None:
-        """Return what the pressure counts for memories, None in a smaller budget than the session's own."""
+        """Return the tokens that the pressure counts for memories, None in a smaller budget than the session's own."""
         needed = pressure_parts(self._session)
         is_smaller = self._budget.max_tokens < self._session.max_context_tokens - needed.reply
         return None if is_smaller else needed.memories
 
     def _requested_budget(self) -> ContextBudget:
-        """Return the requested budget, else the window less the reserve for the answer and inexact counting."""
+        """Return the requested budget, else the window minus the reserve for the reply and for inexact counting."""
         session, requested = self._session, self._request.max_tokens
         count = self._calculator.measure(session.directive, session.model)
         window = session.max_context_tokens
@@ -254,7 +256,7 @@ class _Building:
     def _memories(self, token_budget: int, *, has_summary: bool) -> AssembledContext | None:
         """Return memo, partition summaries and memories in `token_budget` tokens; None if that is too little for any.
 
-        `has_summary`: the current summary fits too, so memories that repeat it are excluded.
+        `has_summary`: the current summary also fits, so memories that repeat it are excluded.
         """
         session, conversation, caller = self._session, self._conversation, self._caller
         token_budget = min(token_budget, self._calculator.context_window(session.model))

@@ -1,4 +1,4 @@
-"""The minimap: all messages of a session as one strip, with the spans that compactions took."""
+"""The minimap: all messages of a session as one strip, with the spans of compactions."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -47,7 +47,7 @@ class Span(NamedTuple):
 
 
 class Minimap(NamedTuple):
-    """The strip. `window_x` is where the preserve window begins, `shown` the part that a page shows, where not all."""
+    """The strip. `window_x` is where the preserve window begins, `shown` the part that a page shows, if not all."""
 
     pieces: Sequence[Piece]
     bands: Sequence[Span]
@@ -64,7 +64,7 @@ def minimap(
     starts = {outline.sequence: start / total for outline, start in zip(outlines, reached, strict=True)}
 
     def place(first: int, last: int) -> tuple[float, float]:
-        """Where the messages begin and how wide they are; what comes after the last message is at the end."""
+        """Return where the messages begin and how wide they are; positions after the last message are at the end."""
         start = starts.get(first, 1.0)
         return round(100 * start, 3), round(100 * (starts.get(last + 1, 1.0) - start), 3)
 

@@ -126,7 +126,7 @@ class SessionQuerySet(TenantRows):
         return self.annotate(first_user_text=Coalesce(Subquery(first), Value("")))
 
     def with_messages(self, messages: "MessageQuerySet") -> Self:
-        """Sessions that any of these messages belongs to."""
+        """Sessions of any of these messages."""
         return self.filter(pk__in=messages.order_by().values("session"))
 
     def counted_by_partition(self) -> QuerySet[Any, Any]:
@@ -206,11 +206,11 @@ class MessageQuerySet(SessionRows):
         return self.filter(sequence__isnull=False).order_by("sequence")
 
     def shown(self) -> Self:
-        """Originals that a context shows, as they are or masked."""
+        """Originals that a context shows, masked or unmasked."""
         return self.originals().exclude(state="compacted")
 
     def tail_start(self, tenant_id: UUID, session_id: UUID, tokens: int) -> int:
-        """Return the sequence from which on the newest shown messages have so many tokens; 0 if all have fewer."""
+        """Return the sequence from which the newest shown messages have the given tokens; 0 if all have fewer."""
         rows = execute_prepared(_TAIL_START, {"tenant": tenant_id, "session": session_id, "tokens": tokens})
         return int(rows[0][0]) if rows else 0
 
@@ -256,7 +256,7 @@ class MessageQuerySet(SessionRows):
         return self.values_list(*OUTLINE_COLUMNS, named=True)
 
     def labels(self) -> Any:
-        """Return what the markers of the messages contain, as named tuples."""
+        """Return the values in the markers of the messages, as named tuples."""
         return self.values_list("name", "tool_calls", "tool_call_id", named=True)
 
     def strip(self) -> list[tuple[int, str, str, int]]:

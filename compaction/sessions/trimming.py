@@ -24,8 +24,8 @@ MESSAGE_BLOCK_KIND = "message"
 ORIGINAL_VERSION, MASKED_VERSION = 1, 2
 
 
-#: Compacts a session at once while its context is built, within its own time limit; called with no scope open.
-#: A failure is a warning; the context is then trimmed.
+#: Compacts a session while its context is built, within its own time limit; called with no scope open. A failure is a
+#: warning, and the context is then trimmed.
 EmergencyCompaction = Callable[[Session, CompactionPolicy, datetime], Sequence[ContextWarning]]
 
 
@@ -79,7 +79,7 @@ ReadContents = Callable[[Iterable[UUID]], dict[UUID, str]]
 
 @dataclass(frozen=True)
 class ContextTurn:
-    """A message of the context with its own tokens and the blocks it shows; the lowest `rank` goes first."""
+    """A message of the context with its own tokens and the blocks it shows; the lowest `rank` is removed first."""
 
     message: ChatMessage
     tokens: int

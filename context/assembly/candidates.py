@@ -66,9 +66,9 @@ def gather_candidates(
     *,
     is_gated: bool,
 ) -> GatheredCandidates:
-    """Return the candidates for a budget, each step within `step`; a failed step gives less and a warning.
+    """Return the candidates for a budget, each step within `step`; a failed step yields fewer candidates and a warning.
 
-    `is_gated` keeps only those of a pool that the budget admits.
+    With `is_gated`, only candidates of a pool that the budget admits are kept.
     """
     with step("retrieve"):
         retrieval, notices = find_candidates(request, tenant_id, budget)

@@ -59,11 +59,11 @@ class ContextDiff:
 def diff_contexts(
     request: ContextRequest, since: ContextDiffBaseline, *, tenant_id: UUID, reach: str, actor: Actor, now: datetime
 ) -> ContextDiff:
-    """Return what `request` gives now that it did not give then. Call with no scope open.
+    """Return the difference between the context of `request` now and the earlier one. Call with no scope open.
 
-    A receipt is compared as it is stored; for a snapshot or a time, the same request is assembled from its data.
-    Raises as `assemble_context` does, `NotFound` for an unknown context or snapshot, `InvalidInput` for a context of
-    another partition.
+    A receipt is compared as it is stored; for a snapshot or a time, the same request is assembled from its data. Raises
+    as `assemble_context` does, `NotFound` for an unknown context or snapshot, `InvalidInput` for a context of another
+    partition.
     """
     if request.as_of is not None:
         raise InvalidInput(
@@ -85,7 +85,7 @@ def diff_contexts(
 def diff_budget_profiles(
     request: ContextRequest, *, before: str, after: str, tenant_id: UUID, reach: str, actor: Actor, now: datetime
 ) -> ContextDiff:
-    """Return what the budget profile `after` gives that `before` does not; an error names `profiles.0` or `.1`."""
+    """Return the difference between the contexts of two budget profiles; an error names `profiles.0` or `.1`."""
     contexts = []
     for number, name in enumerate((before, after)):
         preview = replace(request, preview=True, budget_profile=name)

@@ -31,7 +31,7 @@ from memories.models import PartitionSummary, TenantMemo
 from memories.services.time_limits import in_time
 from memories.store.readings import Candidate
 
-#: How much longer than its text, in characters, a block is written before packing's count of it is useless.
+#: How much longer than its text, in characters, a rendered block may be before packing's count of it is useless.
 INFLATION, INFLATION_FREE_CHARACTERS = 1.25, 40
 #: Sections of a context in order of importance, as budget profiles name them.
 _MEMO, SUMMARIES, FOCUS, LINKED, MEMORIES_SECTION = CONTEXT_SECTION_ORDER = (
@@ -53,7 +53,7 @@ class ContextLayout:
     memory_marker_tokens: int
 
     def budget_of(self, section: str) -> SectionBudget:
-        """Return what a section of memories may use, after the sections before it."""
+        """Return the budget of a section of memories, after the sections before it."""
         return self.whole.of(self.allocation.room_for(section), self.memory_marker_tokens)
 
 

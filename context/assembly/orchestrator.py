@@ -1,7 +1,7 @@
 """Assembles a context: resolve -> retrieve -> score -> pack -> order -> render -> count -> receipt (ADR-0094).
 
 Slow work (embedding the query, searching) runs outside the scopes opened here. If a part fails, the caller gets a
-context of the rest and a warning, never an exception; only an invalid request is refused.
+context without it and a warning, never an exception; only an invalid request is refused.
 """
 
 from collections.abc import Iterator, Sequence
@@ -97,11 +97,11 @@ def assemble_context(
 ) -> AssembledContext:
     """Return the context for `request`, from the tenant's rows within `reach`. Call with no scope open.
 
-    With the tenant's settings `revision`, profiles, memo and summaries may come from the cache of this process.
-    Unless it is a preview, its receipt is stored and the packed memories count as retrieved; at a past time nothing is
-    counted. The receipt's timings end before it is stored; those of the answer include that. A preview leaves an entry
-    in the audit log if it is for a person or a key and `is_audited`. Raises `InvalidInput`, `Forbidden` or `NotFound`,
-    naming the field, for an invalid request before anything is searched.
+    With the tenant's settings `revision`, profiles, memo and summaries may come from the cache of this process. Unless
+    it is a preview, its receipt is stored and the packed memories count as retrieved; at a past time nothing is
+    counted. The receipt's timings end before it is stored; those of the response include storing it. A preview leaves
+    an entry in the audit log if it is for a person or a key and `is_audited`. Raises `InvalidInput`, `Forbidden` or
+    `NotFound`, naming the field, for an invalid request before anything is searched.
     """
     timer = StepTimer()
     calculator = budget_calculator()
@@ -175,7 +175,7 @@ def assemble_resolved_context(
 
 
 def _stable_prefix_tokens(request: ResolvedContextRequest, text: str, calculator: BudgetCalculator) -> int | None:
-    """Return the tokens both texts begin with: None without an earlier context, 0 for one that is not verified."""
+    """Return the tokens of the common beginning: None without an earlier context, 0 if that is not verified."""
     earlier = request.sources.earlier
     if earlier is None or request.ordering != STABLE_ORDERING:
         return None
@@ -276,7 +276,7 @@ def _record(
                     beside=insertion,
                 )
             send_now(is_last=True)
-            _ = context.items  # the answer is built while the receipt waits for the disk (ADR-0265)
+            _ = context.items  # the response is built while the receipt waits for the disk (ADR-0265)
     except DatabaseFailure as error:
         log_failure("receipt", error)
         return context.changed(warnings=[*context.warnings, RECEIPT_FAILED])

@@ -36,7 +36,7 @@ from memory_platform.web.numerals import counted
 
 #: The code of the warning about tokens that the limits of the elastic packer leave unused.
 ELASTIC_BUDGET_UNUSED = "elastic_budget_unused"
-#: A fused score is a sum of reciprocals below 1/60; more decimals distinguish nothing.
+#: A fused score is a sum of reciprocals below 1/60; more decimals make no difference.
 FUSED_DECIMALS = 9
 
 
@@ -229,7 +229,7 @@ def _by_importance(ranked: Sequence[ScoredMemory], first: Collection[UUID]) -> l
         return sorted(ranked, key=attrgetter("composite_score"), reverse=True)
 
     def importance(item: ScoredMemory) -> tuple[bool, float]:
-        # asked first, because the hash of a UUID is computed in Python
+        # checked first, because the hash of a UUID is computed in Python
         is_first = item.memory["pinned"] and item.memory["id"] in first
         return not is_first, -item.composite_score
 
@@ -241,8 +241,8 @@ def _choose_unlike(
 ) -> PackingOutcome:
     """Return which of `ranked` fit without near duplicates.
 
-    A near duplicate of a better memory that is not longer is never preferred to it, so it is set aside at once. Other
-    near duplicates are removed after packing and the tokens packed again, until none is kept.
+    A near-duplicate of a better memory that is not longer is never preferred to it, so it is removed first. Other
+    near-duplicates are removed after packing, and their tokens are packed again, until none remains.
     """
     if not duplicates.has_any:
         return choose_memories(ranked, budget, packing)

@@ -1,8 +1,8 @@
 """Packing the candidates of one request again at smaller budgets, in memory (ADR-0087).
 
 Rows read at the largest budget include those that smaller budgets read, because the search goes down one ranking until
-its tokens reach the budget. Ranks near that limit may differ a little, so a budget that is reported to a person is
-assembled once for real.
+its tokens reach the budget. Ranks near that limit may differ a little, so the context of a budget is assembled before
+the budget is shown to a person.
 """
 
 from collections.abc import Sequence, Set

@@ -23,7 +23,7 @@ class ReplayMode(StrEnum):
     TODAY = "today"
 
 
-#: Inputs that neither a budget profile nor a default decides.
+#: Inputs that neither a budget profile nor a default determines.
 PLAIN_FIELDS = ("query", "partition", "exact", "segments", "render")
 
 
@@ -39,7 +39,7 @@ def replay_context(
 ) -> StoredContext:
     """Return the context of a receipt again. Call with no scope open; stores and counts nothing.
 
-    `recorded` renders the versions it was made of, `today` assembles the request again. `is_verified` is true if the
+    `recorded` renders the versions that it contained, `today` assembles the request again. `is_verified` is true if the
     text matches the original byte for byte. The caller writes the audit entry. Raises `NotFound` for a receipt outside
     of `reach`, `InvalidInput` for an unknown mode.
     """

@@ -29,7 +29,7 @@ STABLE_ORDERING, HEAD_TAIL = "stable", "head_tail"
 EARLIER_UNVERIFIED = ContextWarning(
     "stable_with_unverified", "The earlier context cannot be reproduced, so a stable prefix is not guaranteed."
 )
-#: Fields that the budget profile or a default decides where a request omits them.
+#: Fields that the budget profile or a default determines if a request omits them.
 INCLUDE_FIELDS = (
     *("include_tenant_memo", "include_summaries_at", "include_linked_memories", "include_memories_top_k"),
     "include_memory_days",
@@ -215,7 +215,7 @@ def _query(query: str) -> str | None:
 
 
 def _packing(request: ContextRequest, profile: BudgetProfile, packer: str, query: str | None) -> PackingSettings:
-    """Return the settings of the budget profile; pinned memories are limited only where there is a query."""
+    """Return the settings of the budget profile; pinned memories are limited only if there is a query."""
     return PackingSettings(
         packer=packer,
         minimum_score=profile.minimum_score,

@@ -1,8 +1,8 @@
-"""Rows that steer every context, kept in the process until the tenant's revision changes (ADR-0116).
+"""Rows that affect every context, cached in the process until the tenant's revision changes (ADR-0116).
 
 The profiles, their assignments, the embedding model, the memo and the partition summaries change rarely. Triggers on
 their tables count every change in `Tenant.settings_revision`, in the transaction of the change. Authentication reads
-that number with the key, so checking it costs no query, and no process serves what another one has replaced.
+that number with the key, so checking it needs no query, and no process serves rows that another one has replaced.
 """
 
 from collections import OrderedDict
@@ -11,14 +11,14 @@ from threading import Lock
 from typing import Any, TypeVar
 from uuid import UUID
 
-#: Entries of a process; the least recently used one goes first.
+#: Maximum entries of a process; the least recently used one is evicted first.
 ENTRIES_MAX = 2_000
 
 _Value = TypeVar("_Value")
 
 
 class SettingsCache:
-    """What was read, by tenant and by what was asked for, each with the revision that was current before."""
+    """Rows that were read, by tenant and key, each with the revision that was current before the read."""
 
     def __init__(self, entries_max: int = ENTRIES_MAX) -> None:
         self._entries: OrderedDict[Hashable, tuple[int, Any]] = OrderedDict()
@@ -28,7 +28,8 @@ class SettingsCache:
     def get(self, tenant_id: UUID, revision: int | None, key: Hashable, read: Callable[[], _Value]) -> _Value:
         """Return what `read` returned for this key at this revision, else read it; None for `revision` always reads.
 
-        The revision must have been read before. What changed since is then read again with the next revision.
+        The revision must have been read earlier than the rows: changes since then are read again with the next
+        revision.
         """
         if revision is None:
             return read()

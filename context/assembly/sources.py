@@ -47,7 +47,7 @@ FAILURES = {
 class ContextSources:
     """The rows that were read; `summaries` are those of the partition that the context is about, and above it.
 
-    `partition` bounds the search; None where it is that of a focus that could not be read.
+    `partition` limits the search; None if it is that of a focus that could not be read.
     """
 
     partition: PartitionPath | None
@@ -81,7 +81,7 @@ class SourceReader:
     notices: list[ContextWarning] = field(default_factory=list)
 
     def read(self) -> ContextSources:
-        """Return all parts, read in one scope; where that fails, each in a scope of its own.
+        """Return all parts, read in one scope; if that fails, each in its own scope.
 
         Raises `NotFound` for a focus or an earlier context that does not exist within reach, `InvalidInput` for an
         unknown profile.
@@ -118,7 +118,7 @@ class SourceReader:
         model = self._part(
             "embedding_model", lambda: EmbeddingModel.objects.for_tenant(tenant_id).active().first(), key=()
         )
-        # past memos and summaries are as many as there are times
+        # memos and summaries of past times are not cached, because there are as many as times
         present = None if self.moment.reads_history else ()
         memo = None
         if given_or_default(request.include_tenant_memo, profile.include_tenant_memo):
@@ -132,7 +132,7 @@ class SourceReader:
             partition=partition,
             profile=profile,
             scoring=scoring or ADR_0040,
-            embedding_model=model,  # None where the tenant has no vectors yet
+            embedding_model=model,  # None if the tenant has no vectors yet
             memory=memory,
             summary=summary,
             memo=memo,
@@ -187,7 +187,7 @@ class SourceReader:
         return memory, summary
 
     def _bounds(self, about: str | None) -> PartitionPath | None:
-        """Return the partition to search: the named one, else that of the focus, whose path `about` is."""
+        """Return the partition to search: the named one, else that of the focus (`about` is its path)."""
         focus = self.request.focus
         if self.request.partition is not None or focus is None or focus.partition is not None:
             return self.partition

@@ -81,12 +81,12 @@ class ModelComparisonForm(PlatformForm):
 
 
 def budget_field() -> forms.IntegerField:
-    """Return the field of the budget that a question was asked with; empty is that of the profile."""
+    """Return the field of the budget with which a question was asked; empty means the budget of the profile."""
     return forms.IntegerField(label="Budget", required=False, min_value=TOKENS_MIN, max_value=TOKENS_MAX)
 
 
 class GoldenQuestionForm(PlatformForm):
-    """The text of a golden question, and the time it is asked at."""
+    """The text of a golden question, and the time at which it is asked."""
 
     text = forms.CharField(label="Question", max_length=MAX_CONTENT_BYTES)
     answer = forms.CharField(label="Answer", required=False, max_length=2_000)
@@ -116,7 +116,7 @@ class NewGoldenForm(GoldenQuestionForm):
             raise ValidationError("Enter memory IDs, separated by spaces.", code="invalid") from error
 
     def selected(self) -> list[UUID]:
-        """Return the memories whose boxes are checked; anything that is no id is ignored."""
+        """Return the memories whose boxes are checked; values that are not ids are ignored."""
         sent = self.data.getlist("memory") if isinstance(self.data, QueryDict) else []
         return [found for text in sent[: self.IDS_MAX] if (found := uuid_or_none(text)) is not None]
 

@@ -13,7 +13,7 @@ from memories.tenancy.queries.rows import ClaimedRows, TenantRows
 
 #: Not read by a list of runs.
 _LARGE_FIELDS = ("corpus_text", "profile_numbers")
-#: What is equal in two runs of which the later can be called better or worse.
+#: The fields that must be equal so that the later of two runs can be called better or worse.
 _COMPARED = ("corpus_kind", "corpus_name", "profile_name", "packer", "ordering")
 
 

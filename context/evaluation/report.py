@@ -1,4 +1,4 @@
-"""What a run measured: its stored results, its tables and chart for people, and the comparison of two runs."""
+"""The report of a run: its stored results, its tables and chart for people, and the comparison of two runs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -104,7 +104,7 @@ def _share(heading: str) -> _Measure:
     return _Measure(heading, decimals=1, scale=100, unit=" %", difference_unit=" pp")
 
 
-#: In the order in which people read them. Fewer tokens are neither better nor worse.
+#: In display order. Fewer tokens are neither better nor worse.
 _MEASURES = {
     "recall": _share("Evidence included"),
     "full": _share("All evidence included"),

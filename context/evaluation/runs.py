@@ -49,7 +49,7 @@ _LEASE = timedelta(minutes=5)
 SLICE = timedelta(minutes=3)
 #: Workers that may die during a run before it fails.
 EVALUATION_ATTEMPTS_MAX = 5
-#: Runs of one tenant that workers may have at once.
+#: Runs of one tenant that workers may execute at the same time.
 TENANT_RUNS_MAX = 1
 #: Answers are stored, and progress is shown, this often.
 _WRITE_EVERY_SECONDS = 1.0
@@ -147,7 +147,7 @@ class _Claim:
         self.progress(step, done, total)
 
     def fail(self, code: str, detail: str) -> EvaluationRunResult:
-        """Store the reason; the answers stay, so that a retry continues with the other questions."""
+        """Store the reason; the answers are kept, so that a retry continues with the other questions."""
         logger.warning("evaluation %s failed: %s", self.run.pk, code)
         with tenant_scope(self.run.tenant_id):
             is_claimed = self.rows().finish("failed", self.clock(), code=code, detail=detail)

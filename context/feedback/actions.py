@@ -75,7 +75,7 @@ def withdraw_feedback(*, tenant_id: UUID, feedback_id: UUID, reach: str = "", by
 def set_votes(*, tenant_id: UUID, values: Mapping[UUID, Mapping[str, Any]], by: Actor, now: datetime) -> None:
     """Set some of `vote_values` by vote: without a weight it is withdrawn, with one it counts.
 
-    Raises `Conflict` `duplicate` if a vote that counts again was given anew meanwhile.
+    Raises `Conflict` `duplicate` if a vote that should count again was meanwhile replaced by a new one.
     """
     rows = Feedback.objects.for_tenant(tenant_id).with_ids(values)
     list(Memory.objects.for_tenant(tenant_id).with_ids(rows.values_list("memory_id", flat=True)).locked())

@@ -25,7 +25,7 @@ class FeedbackQuerySet(TenantRows):
     for_reach = rows_within("memory__partition_path")
 
     def given_within(self, memory_id: UUID, reach: str) -> Self:
-        """Votes on a memory since it was last outside of `reach`; earlier ones may quote what is not in reach."""
+        """Votes on a memory since it was last outside `reach`; earlier ones may quote text that is not in reach."""
         if not reach:
             return self.on_memories([memory_id])
         versions = self.model._meta.apps.get_model("memories", "MemoryVersion").objects

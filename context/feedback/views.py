@@ -23,7 +23,7 @@ from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.rendering import render_page
 
 VOTES_SHOWN_MAX = 100
-#: Memories merged into one whose votes are shown beside its own.
+#: Maximum memories merged into one whose votes are shown next to its own.
 MERGED_SHOWN_MAX = 50
 VOTE_OF_WEIGHT = {1.0: "POSITIVE", -1.0: "NEGATIVE", -3.0: "VERY_NEGATIVE"}
 

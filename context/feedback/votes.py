@@ -19,7 +19,7 @@ from memories.models import Memory
 from memories.store.recall import update_usefulness_scores
 from memories.tenancy.audit import Actor, ChangedValue, record_audit
 
-#: What a vote says; a later vote of the same actor and day replaces it.
+#: The value of a vote; a later vote of the same actor and day replaces it.
 _VOTE_FIELDS = ("weight", "reason", "receipt_id")
 
 
@@ -101,7 +101,7 @@ def recalculate_usefulness(tenant_id: UUID, memory_ids: Iterable[UUID]) -> dict[
 
 
 def vote_values(vote: Feedback) -> dict[str, Any]:
-    """Return what a vote says; a withdrawn one has no weight."""
+    """Return the values of a vote; a withdrawn one has no weight."""
     values = {name: getattr(vote, name) for name in _VOTE_FIELDS}
     return values | ({"weight": None} if vote.withdrawn_at else {})
 
@@ -126,7 +126,7 @@ def audit_votes(
 def _drafts(
     memory_ids: Iterable[UUID], tenant_id: UUID, reach: str, by: Actor, now: datetime, fields: Mapping[str, Any]
 ) -> list[Feedback]:
-    """Return unsaved votes on those memories that can be voted on, which stay locked until the transaction ends."""
+    """Return unsaved votes on the memories that accept votes; their rows stay locked until the transaction ends."""
     memories = Memory.objects.for_tenant(tenant_id).unarchived().within(reach).with_ids(memory_ids).locked()
     actor = {"actor_kind": by.kind, "actor_id": by.id, "actor_label": by.stored_label}
     same = {"tenant_id": tenant_id, "at": now, "on_day": _day(now), **actor, **fields}
@@ -168,7 +168,7 @@ def _store(
 
 
 def _replace(votes: Sequence[Feedback], draft: Feedback) -> list[Feedback]:
-    """Write what the draft says into the rows of earlier votes; return them as they are now."""
+    """Write the values of the draft into the rows of earlier votes; return the updated rows."""
     values = {name: getattr(draft, name) for name in (*_VOTE_FIELDS, "at", "actor_label")}
     Feedback.objects.for_tenant(draft.tenant_id).with_ids(vote.pk for vote in votes).update(**values)
     changed = [copy(vote) for vote in votes]

@@ -1,4 +1,4 @@
-"""What the commands that run evaluations share: runs across tenants and progress bars."""
+"""Code shared by the commands that run evaluations: runs across tenants and progress bars."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

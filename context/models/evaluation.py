@@ -170,7 +170,7 @@ class GoldenQuestion(models.Model):
         return {name: getattr(self, name) for name in self.EDITED} | {"memories": ids}
 
     def state_hash(self) -> str:
-        """Return a hash of what an edit of the question changes."""
+        """Return a hash of the fields that an edit of the question can change."""
         values = [getattr(self, name) for name in self.EDITED]
         return hashlib.sha256(repr(values).encode()).hexdigest()
 

@@ -45,9 +45,9 @@ class ScorePart(BarPart):
 def score_parts(
     breakdown: Mapping[str, float], score: float | None, weights: Mapping[str, float], full: float = 1.0
 ) -> list[ScorePart]:
-    """Return the weighted components of a score one after the other; their widths sum to the score, `full` being 100.
+    """Return the weighted components of a score in order; their widths sum to the score, where `full` is 100.
 
-    `score` is None where it is the sum of the weighted components, as in ADR-0040.
+    `score` is None if it is the sum of the weighted components, as in ADR-0040.
     """
     added = {name: weights[name] * breakdown[name] for name in PART_NAMES if weights.get(name) and name in breakdown}
     upward = sum(max(value, 0.0) for value in added.values())
@@ -72,9 +72,9 @@ SHARE_TO_SCALE = 0.5
 OUTSIDE_PERCENT, BREAK_PERCENT = 8.0, 1.2
 
 RESERVE, SAFETY, DIRECTIVE, BEYOND = "reserve", "safety", "directive", "window"
-#: Patterns of what lies around the budget; inside they are those of every budget bar.
+#: Patterns of the parts outside the budget; those inside are the same as in every budget bar.
 OUTSIDE_PATTERNS = {RESERVE: "diagonal", SAFETY: "vertical", DIRECTIVE: "cross", BEYOND: "dots"}
-#: What each part of the bar is, in a sentence.
+#: A sentence about each part of the bar.
 WORDS: Mapping[str, str] = {
     RESERVE: "Kept for the model's answer.",
     SAFETY: "Kept because tokens of this model can only be estimated.",
@@ -93,7 +93,7 @@ LABELS: Mapping[str, str] = {RESERVE: "answer reserve", SAFETY: "safety", "linke
 
 @dataclass(frozen=True, kw_only=True)
 class WindowPart(BarPart):
-    """A stretch of the bar. `share` is the share of the budget, outside it that of the window."""
+    """A part of the bar. `share` is its share of the budget, or outside the budget, of the window."""
 
     tokens: int
     share: float
@@ -105,7 +105,7 @@ class WindowPart(BarPart):
 
     @property
     def words(self) -> str:
-        """What it is, in a sentence."""
+        """A sentence that describes the part."""
         return WORDS[self.name]
 
 

@@ -93,7 +93,7 @@ class BudgetProfileForm(PlatformForm):
         return {"tokens": round(amount)}
 
     def as_pairs(self) -> list[tuple[str, Any]]:
-        """Return every field as a hidden input repeats it; an unticked box sends nothing."""
+        """Return every field as the value of a hidden input; an unchecked box sends nothing."""
         pairs = [(name, self[name].value()) for name in self.fields]
         return [(name, "" if value is None else value) for name, value in pairs if value is not False]
 
@@ -153,7 +153,7 @@ def budget_profile_form_values(profile: BudgetProfile) -> dict[str, Any]:
 
 
 def bound_budget_form(typed: Mapping[str, Any] | None, profile: BudgetProfile) -> BudgetProfileForm:
-    """Return the form with what was typed (an absent box is unticked), else the profile's own numbers."""
+    """Return the form with the submitted values (an absent checkbox is off), else the profile's own numbers."""
     own = budget_profile_form_values(profile)
     if typed is None:
         return BudgetProfileForm(own)

@@ -101,7 +101,7 @@ def budget_profile_versions(tenant_id: UUID, name: str) -> list[BudgetProfile]:
 
 
 def budget_profile_version(tenant_id: UUID, name: str, version: int) -> BudgetProfile:
-    """Return one version of a profile, version 0 of `default` included. Raises `InvalidInput` where there is none."""
+    """Return one version of a profile, including version 0 of `default`. Raises `InvalidInput` if there is none."""
     row: BudgetProfile | None = BudgetProfile.objects.for_tenant(tenant_id).named(name).numbered(version).first()
     if row is not None:
         return row
@@ -140,7 +140,7 @@ def _out_of_bounds(draft: BudgetProfile) -> list[FieldProblem]:
 
 
 def _detail(name: str, faults: Sequence[ValidationError]) -> str:
-    """Return what is wrong with a value, with the limits where it is beyond them."""
+    """Return the problem of a value, with the limits if it is outside them."""
     field = BUDGET_FIELDS[name]
     if field.bounds and {fault.code for fault in faults} <= {"min_value", "max_value"}:
         return number_requirement_text(field.least, field.most, is_whole=field.is_whole)
@@ -148,7 +148,7 @@ def _detail(name: str, faults: Sequence[ValidationError]) -> str:
 
 
 def _beyond_columns(draft: BudgetProfile) -> Iterator[FieldProblem]:
-    """Yield what no column checks by itself."""
+    """Yield the problems that no single column can check."""
     for name, value in draft.tuned_numbers.items():
         # no comparison with a bound refuses NaN
         if isinstance(value, float) and math.isnan(value):

@@ -19,7 +19,7 @@ PROFILE_NAME_HINT = "Use lower-case letters, digits, _ and -, such as support-sh
 
 @dataclass(frozen=True)
 class ProfileFieldView:
-    """A field of a profile with the unit beside its input and the hint below it."""
+    """A field of a profile with the unit next to its input and the hint below it."""
 
     bound: forms.BoundField
     unit: str
@@ -76,7 +76,7 @@ class PublishForm(PlatformForm):
         return [self[name] for name in self.HINTS]
 
     def values(self) -> dict[str, Any]:
-        """Return what was typed, valid or not, as arguments of the action and of the gate."""
+        """Return the submitted values, valid or not, as arguments of the action and of the gate."""
         typed = {name: str(self[name].value() or "") for name in self.HINTS}
         return {"argument": {part: typed[part] for part in ARGUMENT_PARTS}, "reason": typed["reason"]}
 

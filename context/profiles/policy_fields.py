@@ -84,7 +84,7 @@ def policy_form_value(name: str, value: Any) -> Any:
 
 
 def policy_overrides(cleaned: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the valid fields as a profile stores them: only what differs from the defaults."""
+    """Return the valid fields in stored form: only values that differ from the defaults."""
     chosen = {name: policy_stored_value(name, cleaned[PREFIX + name]) for name in POLICY_FIELDS}
     return {name: value for name, value in chosen.items() if value != getattr(DEFAULT_POLICY, name)}
 

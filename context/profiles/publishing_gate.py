@@ -1,4 +1,4 @@
-"""The gate before a version of a scoring profile: conditions, and what was measured (ADR-0084, ADR-0098)."""
+"""The conditions for publishing a version of a scoring profile, and its measured comparison (ADR-0084, ADR-0098)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from context.services.profiles.publishing import (
     select_runs,
 )
 
-#: The newest finished runs of both profiles that are looked at.
+#: The number of newest finished runs of both profiles that are considered.
 _RUNS_READ = 200
 
 
@@ -26,8 +26,8 @@ class PublishingGate:
     """The conditions of a version in order, and its comparison with the profile in use, `base`.
 
     `run` is an evaluation of exactly its numbers, `baseline` the one of the profile in use that it is compared with,
-    `unfinished` an evaluation of either that could meet the first condition once it is finished. `golden_questions`
-    is how many questions of its own the tenant could be evaluated with.
+    `unfinished` an evaluation of either that could meet the first condition once it is finished. `golden_questions` is
+    the number of golden questions with which the tenant can evaluate.
     """
 
     questions_min: ClassVar[int] = QUESTIONS_MIN
@@ -50,7 +50,7 @@ class PublishingGate:
 
     @property
     def needs_reason(self) -> bool:
-        """Whether the version is not clearly better, whatever was written."""
+        """Whether the version is not clearly better, regardless of the entered texts."""
         return self.comparison is not None and self.comparison.verdict != BETTER
 
 
@@ -63,7 +63,7 @@ def publishing_gate(
     finished = list(rows.of_either_numbers(row.numbers, base.numbers)[:_RUNS_READ])
     run, baseline = select_runs(row.numbers, base.numbers, finished)
     shares, base_shares = (_evidence_shares(row.tenant_id, each) for each in (run, baseline))
-    # A run that was deleted since it was read has no answers any more.
+    # A run that was deleted after it was read no longer has answers.
     run, baseline = run if shares else None, baseline if base_shares else None
     comparison = None
     if run is not None and baseline is not None:

@@ -70,7 +70,7 @@ class ScoringProfileVersionQuerySet(ProfileVersionRows):
         return self.alias(place=place).order_by("name", "place", "-version").distinct("name")
 
     def newest(self) -> Self:
-        """The last version of each name, whatever its state."""
+        """The last version of each name, in any state."""
         return self.versions().distinct("name")
 
 

@@ -14,7 +14,7 @@ from context.services.profiles.scoring_profiles import BASE_PARTS, PART_NAMES, S
 from memory_platform.web.forms import PlatformForm
 
 WEIGHT = "weight_"
-#: What each component of a score means, in one sentence.
+#: The meaning of each score component, in one sentence.
 PART_WORDS = {
     "relevance": "Similarity of the memory to the query.",
     "recency": "Age of the memory; halves with each half-life.",
@@ -131,7 +131,7 @@ def _shown(value: Any) -> str:
 
 
 def _untouched(typed: Any, own: Any) -> Any:
-    """Return the profile's own number where the field shows just that, else what was typed."""
+    """Return the profile's own number if the field still shows it, else the submitted value."""
     are_numbers = isinstance(typed, float) and isinstance(own, float)
     return own if are_numbers and _shown(typed) == _shown(own) else typed
 

@@ -16,7 +16,7 @@ from context.services.profiles.scoring_profiles import (
 )
 from memories.tenancy.exceptions import InvalidInput, NotFound, invalid
 
-#: Separates name and version where an operator previews one version.
+#: Separates name and version if an operator previews one version.
 VERSION_MARK = "@"
 
 
@@ -70,12 +70,12 @@ def profile_reference(name: str, version: int) -> str:
 
 
 def scoring_profile_at(tenant_id: UUID, name: str, version: int) -> ScoringProfile:
-    """Return the version that a receipt names, in any state. Raises `InvalidInput` where there is none."""
+    """Return the version that a receipt names, in any state. Raises `InvalidInput` if there is none."""
     return _usable(scoring_profile_version(tenant_id, name, version))
 
 
 def scoring_profile_version(tenant_id: UUID, name: str, version: int) -> ScoringProfileVersion:
-    """Return the row of one version, built-in ones included. Raises `InvalidInput` where there is none."""
+    """Return the row of one version, built-in or not. Raises `InvalidInput` if there is none."""
     shipped = SHIPPED_PROFILES.get(name)
     if shipped is not None and shipped.version == version:
         return _shipped_row(tenant_id, shipped)
@@ -114,7 +114,7 @@ def scoring_profile_versions(tenant_id: UUID, name: str) -> list[ScoringProfileV
 
 
 def lock_published_profile(tenant_id: UUID, name: str) -> None:
-    """Lock the active version until the transaction ends. Raises `InvalidInput` where there is none."""
+    """Lock the active version until the transaction ends. Raises `InvalidInput` if there is none."""
     if name in SHIPPED_PROFILES:
         return
     rows = ScoringProfileVersion.objects.for_tenant(tenant_id).named(name)
@@ -152,9 +152,9 @@ def apply_number_changes(base: ScoringProfileVersion, changes: Mapping[str, Any]
 
 
 def scoring_profile_in_use(tenant_id: UUID, active: ScoringProfileVersion | None) -> ScoringProfileVersion:
-    """Return what a new version would replace: `active` of its name, else the tenant's profile, else `adr-0040`.
+    """Return the profile that a new version would replace: `active`, else the tenant's profile, else `adr-0040`.
 
-    It is also `adr-0040` where this program no longer knows the numbers, so that they cannot be evaluated.
+    It is also `adr-0040` if the numbers have a former format and can no longer be evaluated.
     """
     if active is None:
         assigned = ScoringProfileAssignment.objects.for_tenant(tenant_id).active().for_targets(None, [""]).first()

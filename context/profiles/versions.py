@@ -25,7 +25,7 @@ ALL_PROFILE_FIELDS: dict[str, ProfileField] = {**SCORING_FIELDS, **BUDGET_FIELDS
 _PLACES = {name: place for place, name in enumerate(("weights", *ALL_PROFILE_FIELDS))}
 _NAME_CHARACTERS_MAX = 64
 PROFILE_NAME_PATTERN = re.compile(r"[a-z][a-z0-9_-]*")
-#: What follows `profiles/` and `budget-profiles/` in the addresses of the API beside names.
+#: Path segments other than names that follow `profiles/` and `budget-profiles/` in URLs of the API.
 _RESERVED_NAMES = ("assignments",)
 
 
@@ -50,7 +50,7 @@ def compare_versions(left: ProfileVersion, right: ProfileVersion) -> list[Profil
 
 
 def changed_numbers(before: ProfileVersion | None, after: ProfileVersion) -> list[ProfileFieldComparison]:
-    """Return the numbers that differ; none where there is nothing before."""
+    """Return the numbers that differ; none without a former version."""
     return [number for number in compare_versions(before, after) if number.differs] if before else []
 
 

@@ -20,7 +20,7 @@ _NONE = ReceiptFigures()
 
 
 class AgentGroup(StrEnum):
-    """What an agent is known by."""
+    """The identity by which agents are grouped."""
 
     KEY = "key"
     PARTITION = "partition"

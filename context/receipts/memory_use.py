@@ -26,7 +26,7 @@ class ExcludingContext(NamedTuple):
 
 @dataclass(frozen=True)
 class MemoryUse:
-    """The recorded contexts that include a memory, and what became of it in the newest that searched its partition.
+    """The recorded contexts that include a memory, and its outcomes in the newest ones that searched its partition.
 
     `included` counts all recorded contexts that include it, or a memory that was merged into it, of which `contexts`
     are the newest. `searched` contexts searched its partition; it was a candidate of some, which `outcomes` counts.
@@ -50,7 +50,7 @@ class MemoryUse:
 
     @property
     def not_considered(self) -> int:
-        """In how many of the searched contexts it was no candidate."""
+        """The number of searched contexts in which it was not a candidate."""
         return self.searched - sum(self.outcomes.values())
 
 

@@ -21,7 +21,7 @@ from memories.tenancy.queries.rows import TenantRows
 
 #: Receipts searched for different queries.
 QUESTIONS_READ = 200
-#: What a receipt may contain from outside its partition: blocks of this kind, and a focus that an id names.
+#: The content from outside its partition that a receipt may have: blocks of this kind, and a focus named by an id.
 SUMMARY_KIND = "partition_summary"
 FOCI_BY_ID = ["memory_id", "summary_id"]
 
@@ -125,8 +125,8 @@ class ReceiptQuerySet(TenantRows):
     def for_reach(self, reach: str) -> Self:
         """Receipts in `reach` that contain nothing from outside it but the memo; "" reaches all.
 
-        A key with more reach may get more than its partition contains: a memory elsewhere, what it links to, the
-        summaries above. A receipt shows that too, so only keys with the same prefix may read it.
+        A key with more reach may receive content from outside its partition: a memory elsewhere, its links, the
+        summaries above. A receipt shows this as well, so only keys with the same prefix may read it.
         """
         if not reach:
             return self

@@ -12,7 +12,7 @@ KEY_PLACEHOLDER = "YOUR_KEY"
 #: Inputs that a record contains and the API does not take, or only with an earlier context.
 _NOT_SENT = {"segments", "stable_with", "given", "shares_of", "already_shown", "session_id", "actor"}
 _STABLE = "stable"
-#: Inputs that the profiles decide where they are not given.
+#: Inputs that the profiles determine if they are not given.
 PROFILE_FIELDS = ("model", "profile", "budget_profile", "packer", "ordering")
 
 
@@ -38,7 +38,7 @@ def curl_command(body: Mapping[str, Any], address: str) -> str:
 
 
 def workbench_inputs(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the inputs of the workbench for those of a record, without those that a default decided."""
+    """Return the inputs of a record as inputs of the workbench, without those that a default determined."""
     focus, given, as_of = record["focus"] or {}, set(record["given"]), record["as_of"]
     inputs = {
         "query": record["query"],

@@ -187,7 +187,7 @@ class Exclusion(FastFrozen):
 class CandidateOutcome(FastFrozen):
     """One candidate with its scores, ranks and outcome. Ranks count from 1; None where that retriever missed it.
 
-    `superseded_by` is the memory behind which it is ranked because that one superseded it.
+    `superseded_by` is the memory that superseded it and after which it is therefore ranked.
     """
 
     anchor: Anchor
@@ -223,7 +223,7 @@ class Section:
 
 @dataclass(frozen=True)
 class ContextWarning:
-    """Something that made an answer worse but not wrong: a stable `code` for programs, a `detail` for people."""
+    """Something that made a response worse but not wrong: a stable `code` for programs, a `detail` for people."""
 
     code: str
     detail: str
@@ -234,7 +234,7 @@ class ContextWarning:
 
 @dataclass(frozen=True)
 class ContextBudget:
-    """The budget in tokens: `used` is the count of the text, `reserved` the part of the window for the answer."""
+    """The budget in tokens: `used` is the count of the text, `reserved` the part of the window for the reply."""
 
     max_tokens: int
     used: int
@@ -248,7 +248,7 @@ class ContextBudget:
 
 @dataclass(frozen=True)
 class AssembledContext(FastFrozen):
-    """A context with everything that the API answers and the pages show. `id` is None for a preview; timings in ms.
+    """A context with everything that the API returns and the pages show. `id` is None for a preview; timings in ms.
 
     `scoring` is the profile that ranked it, `minimum_score` the least score that a memory needs; both are None for a
     context that was read from its receipt.

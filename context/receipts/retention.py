@@ -17,7 +17,7 @@ from memory_platform.web.numerals import counted
 PRUNE_BATCH = 1_000
 #: Batches of one tenant in one run; the next run continues.
 PRUNE_BATCHES_MAX = 100
-#: Memories whose votes are summed at once.
+#: Memories per batch whose votes are summed.
 VOTES_BATCH = 1_000
 PRUNER = Actor.system("retention of receipts")
 

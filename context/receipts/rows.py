@@ -1,8 +1,8 @@
 """Blocks, exclusions and candidates as short rows of a receipt, without names and texts (ADR-0063).
 
-Most blocks and exclusions are candidates, so their rows only point to the candidate's. All candidates are one deflated
-JSON text, column by column, which the database neither parses nor compresses. That is less than a quarter of the size
-of rows that repeat everything, and less than half the time to write.
+Most blocks and exclusions are candidates, so their rows only refer to the candidate's row. All candidates are one
+deflated JSON text, column by column, which the database neither parses nor compresses. That is less than a quarter of
+the size of rows that repeat everything, and less than half the time to write.
 """
 
 import base64
@@ -58,7 +58,7 @@ def decode_receipt(blocks: Sequence[_Row], omitted: Sequence[_Row], candidates: 
 
 
 def candidate_outcome(candidates: str, memory_id: str) -> str | None:
-    """Return the outcome of a memory in the stored candidates of a receipt; None where it was none."""
+    """Return the outcome of a memory in the stored candidates of a receipt; None if it was not a candidate."""
     columns = _columns(candidates)[_COLUMNS]
     if not columns or memory_id not in columns[0]:
         return None
@@ -122,7 +122,7 @@ def _inflated(stored: str) -> list[CandidateOutcome]:
 
 
 def _block_row(block: Block, places: Mapping[_Identity, int]) -> _Row:
-    """Return [kind, candidate], with tokens and cut for a shortened one; a whole row for what was no candidate."""
+    """Return [kind, candidate], with tokens and cut for a shortened one; a complete row if it was not a candidate."""
     anchor, parts = block.anchor, block.score_breakdown
     place = places.get((anchor.id, KEPT, block.score))
     if place is not None and block.score is not None and anchor.type == MEMORY:
@@ -147,7 +147,7 @@ def _exclusion_row(
     candidates: Sequence[CandidateOutcome],
     block_places: Mapping[Anchor, int],
 ) -> _Row:
-    """Return [candidate, missing tokens, near-duplicate block], or a whole row for what was no candidate."""
+    """Return [candidate, missing tokens, near-duplicate block], or a complete row if it was not a candidate."""
     place = places.get((omission.anchor.id, omission.reason, omission.score))
     missing = omission.tokens_missing
     if place is None or candidates[place].tokens != omission.tokens:

@@ -35,13 +35,13 @@ OPTIMALITY = "optimality"
 #: Attributes that a context and its receipt have in common.
 _COMMON = ("created_at", "request", "profile", "budget_profile", "timings", "nonce_counter", "stable_prefix_tokens")
 
-#: The fields of a block that its row gives; those of a memo or a summary are the first two.
+#: The fields of a block that its row contains; a memo or a summary has only the first two.
 _ROW_FIELDS = ("text", "created_at", "valid_from", "valid_to")
 
 
 @dataclass(frozen=True)
 class StoredContext:
-    """A context read from its receipt; `is_verified` where its text is, byte for byte, the one that was given."""
+    """A context read from its receipt; `is_verified` if its text is, byte for byte, the one that was returned."""
 
     context: AssembledContext
     is_verified: bool
@@ -79,7 +79,7 @@ def build_receipt(
 
 
 def read_receipt(*, tenant_id: UUID, receipt_id: UUID, reach: str) -> StoredContext:
-    """Return a context as it was given, its text rendered again from the versions it was made of.
+    """Return a context as it was returned, with its text rendered again from the versions that it contained.
 
     Five queries, inside a scope. Raises `NotFound` for a receipt outside of `reach`.
     """
@@ -112,7 +112,7 @@ def receipt_anchors(receipt: Receipt) -> list[Anchor]:
 
 
 def find_receipt(*, tenant_id: UUID, receipt_id: UUID, reach: str) -> Receipt:
-    """Return the receipt of a context within `reach`; inside a scope. Raises `NotFound` where there is none."""
+    """Return the receipt of a context within `reach`; inside a scope. Raises `NotFound` if there is none."""
     rows = Receipt.objects.for_tenant(tenant_id).for_reach(reach).with_keys()
     receipt: Receipt | None = rows.with_id(receipt_id).first()
     if receipt is None:

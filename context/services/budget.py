@@ -25,7 +25,7 @@ MIN_RESPONSE_RESERVE_TOKENS = 500
 SAFETY_SHARE = 0.05
 #: Below this, memory is squeezed and callers should say so.
 CONSTRAINED_BELOW_TOKENS = 256
-#: Where no tokenizer table can be read.
+#: The fallback if no tokenizer table can be read.
 BYTES_PER_TOKEN = 4
 
 
@@ -58,7 +58,7 @@ class TokenCount:
 
 @dataclass(frozen=True)
 class Budget:
-    """The tokens of a model's window by use; `available_tokens` is what the others leave for memory, at least 0."""
+    """The tokens of a model's window by use; `available_tokens` is what remains for memories, at least 0."""
 
     model: str
     context_window: int
@@ -100,7 +100,7 @@ class BudgetCalculator:
     def count_around(self, content: str, parts: Iterable[tuple[str, int]], model: str | None = DEFAULT_MODEL) -> int:
         """Return the tokens of `content`, which contains the `parts` in their order, each with its tokens for `model`.
 
-        Where the model's tokens are those of an encoding, most of the parts is not counted again.
+        If the model's tokens are those of an encoding, most of each part is not counted again.
         """
         encoding, factor = encoding_and_factor(model)
         if factor != 1.0 or longest_name_of(model, self._counters):
@@ -111,17 +111,17 @@ class BudgetCalculator:
             return self.count_tokens(content, model)
 
     def measure(self, content: str, model: str | None = DEFAULT_MODEL) -> TokenCount:
-        """Return the tokens of `content` for `model` by the best counter there is, with its name.
+        """Return the tokens of `content` for `model` by the best available counter, with its name.
 
-        In turn: the model's own counter where one is registered; tiktoken, exact for OpenAI's models, else the nearest
-        encoding times the family's safety factor; bytes / 4 where the tables cannot be read.
+        In this order: the model's own counter, if one is registered; tiktoken, exact for OpenAI's models, else the
+        nearest encoding times the family's safety factor; bytes / 4 if the tables cannot be read.
         """
         if known := longest_name_of(model, self._counters):
             own = self._counters[known]
             try:
                 return TokenCount(own.count(content), own.name, own.exact)
             except CounterError:
-                pass  # its log line says why; the next tier counts
+                pass  # its log line gives the reason; the next tier counts
         family = family_of(model)
         try:
             tokens = count_tokens(content, family.encoding)
@@ -150,7 +150,7 @@ class BudgetCalculator:
 
 
 def response_reserve(context_window: int, max_output_tokens: int | None) -> int:
-    """Return the tokens for the answer: 15 % of the window, at most 4,096 and the output limit, at least 500."""
+    """Return the tokens for the reply: 15 % of the window, at most 4,096 and the output limit, at least 500."""
     reserve = min(int(context_window * RESPONSE_RESERVE_SHARE), MAX_RESPONSE_RESERVE_TOKENS)
     return max(min(reserve, max_output_tokens or reserve), MIN_RESPONSE_RESERVE_TOKENS)
 

@@ -43,7 +43,7 @@ def _by_key(anchors: Iterable[Any]) -> dict[Hashable, Any]:
 
 @dataclass(frozen=True)
 class RankChange(Generic[RankKey]):
-    """An anchor with its rank, from 1, before and after; None where that order lacks it."""
+    """An anchor with its rank, from 1, before and after; None if that order lacks it."""
 
     key: RankKey
     before: int | None
@@ -94,6 +94,6 @@ def unmoved_keys(changes: Sequence[RankChange[RankKey]]) -> list[RankKey]:
 
 
 def rank_overlap(changes: Sequence[RankChange[RankKey]]) -> float:
-    """Return the share of all anchors that are in both orders; 1 where there is none."""
+    """Return the share of all anchors that are in both orders; 1 if there are none."""
     shared = sum(change.before is not None and change.after is not None for change in changes)
     return shared / len(changes) if changes else 1.0

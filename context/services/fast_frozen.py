@@ -14,7 +14,7 @@ class FastFrozen:
         return made
 
     def changed(self, **values: Any) -> Self:
-        """Return a copy with other values of some fields; what it has cached stays valid for the others."""
+        """Return a copy with other values of some fields; cached values of the other fields stay valid."""
         made = self.__new__(type(self))
         made.__dict__.update(self.__dict__, **values)
         return made

@@ -25,7 +25,7 @@ def order_items(items: Iterable[Item], ordering: str, previous: Iterable[object]
         return ordered
     if ordering == "head_tail":
         return listed[0::2] + listed[1::2][::-1]
-    if ordering == "stable":  # items of the earlier context first and in its order, then the new ones as they came
+    if ordering == "stable":  # items of the earlier context first, in its order, then the new ones in the given order
         anchors = dict.fromkeys(anchor_key(anchor) for anchor in previous)
         places = {anchor: place for place, anchor in enumerate(anchors)}
         return sorted(listed, key=lambda item: places.get(anchor_key(_anchor_of(item)), len(places)))
@@ -42,5 +42,5 @@ def anchor_key(anchor: object) -> Hashable:
 
 
 def _anchor_of(item: object) -> object:
-    """Return the `anchor` (attribute or key) of an item where it has one, else the item."""
+    """Return the `anchor` (attribute or key) of an item if it has one, else the item."""
     return item.get("anchor", item) if isinstance(item, Mapping) else getattr(item, "anchor", item)

@@ -39,7 +39,7 @@ NONCE_DIGITS = 12
 #: Fences beyond this counter are not recognised. Each rise needs another stored text with a nonce seen before.
 COUNTERS_MAX = 1_000
 
-#: What the line of each kind begins with in the markdown style.
+#: The beginning of a line of each kind in the markdown style.
 MARKERS = {
     "tenant_memo": "# ",
     "partition_summary": "## ",
@@ -99,9 +99,9 @@ def render_context(
 ) -> RenderedContext:
     """Return `items` in their order as one fenced text; no items give the empty text.
 
-    With `has_days` each memory follows the day (UTC) of its `created_at`, where it has one.
-    The same items, secret and tenant always give the same bytes. Raises `ValueError` for an unknown style or kind, an
-    empty secret, or a text with lone surrogates.
+    With `has_days`, each memory follows the day (UTC) of its `created_at`, if it has one. The same items, secret and
+    tenant always give the same bytes. Raises `ValueError` for an unknown style or kind, an empty secret, or a text with
+    lone surrogates.
     """
     _check(items, style, secret)
     frame = _frame(style, "")

@@ -23,7 +23,7 @@ RECENCY_DECAY_LAMBDA = 0.05
 # ADR-0040. Retrievals from which on frequency counts in full.
 ACCESS_FREQUENCY_CAP = 50
 
-# ADR-0040. What an absent value counts as.
+# ADR-0040. The default for an absent value.
 RECENCY_OF_UNKNOWN_AGE = 0.5
 DEFAULT_SIMILARITY = 0.0
 DEFAULT_USEFULNESS = 0.5
@@ -124,7 +124,7 @@ class MemoryScorer:
         created = created_column(rows)
         parts = base_components(rows, aware_seconds(self._clock()) - created)
         total = sum((w * part for w, part in zip(WEIGHTS, parts, strict=True)), np.zeros(len(rows)))
-        columns = round_scores(np.stack([total, *parts]))  # all at once, as each call of numpy costs more than its work
+        columns = round_scores(np.stack([total, *parts]))  # in one step, because a numpy call costs more than its work
         order = ranked_order(rows, columns[0], created)
         ranked = zip(order, *columns[:, order].tolist(), strict=True)
         return [ScoredMemory(rows[position], *scores) for position, *scores in ranked]
@@ -160,7 +160,7 @@ def clamp_unit(column: ScoreColumn) -> ScoreColumn:
 
 
 def number_column(rows: Sequence[Mapping[str, Any]], field: str, default: float) -> ScoreColumn:
-    """Return a number of each row, `default` where it is None. Raises `ValueError` for other values."""
+    """Return a number of each row, `default` if it is None. Raises `ValueError` for other values."""
     values = [row.get(field) for row in rows]
     try:
         column = np.array(values, dtype=np.float64)
@@ -177,7 +177,7 @@ def number_column(rows: Sequence[Mapping[str, Any]], field: str, default: float)
 
 
 def created_column(rows: Sequence[Mapping[str, Any]]) -> ScoreColumn:
-    """Return the seconds since 1970 of each `created_at`; minus infinity, the oldest, where it is unknown."""
+    """Return the seconds since 1970 of each `created_at`; minus infinity, the oldest, if it is unknown."""
     times = [row.get("created_at") for row in rows]
     return np.array(
         [

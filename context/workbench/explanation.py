@@ -57,7 +57,7 @@ class MemoryStanding:
 class MemoryExplanation:
     """Why `context` includes a memory (`reason` is "" and `position` counts from 1) or excludes it.
 
-    `successor` superseded the memory, by a link or as the profile judges; `twin` is the included near-duplicate.
+    `successor` superseded the memory, by a link or according to the profile; `twin` is the included near-duplicate.
     `standing` is what the memory has as a candidate or, if `is_estimated`, would have. `inclusion` is set for the
     reasons of `BUDGET_REASONS`.
     """
@@ -161,9 +161,9 @@ def explain_memory(
 ) -> MemoryExplanation:
     """Return why the context of `request` includes or excludes a memory. Call it with no scope open.
 
-    It assembles a preview, ranks the memory in the searched partitions if it is no candidate, and looks for its
-    inclusion budget. `clock` returns seconds. Raises `NotFound` for a memory out of `reach`, else as
-    `assemble_context` does.
+    It assembles a preview, ranks the memory in the searched partitions if it is not a candidate, and finds its
+    inclusion budget. `clock` returns seconds. Raises `NotFound` for a memory out of `reach`, else as `assemble_context`
+    does.
     """
     with tenant_scope(tenant_id):
         memory, successor = _read(tenant_id, memory_id, reach)

@@ -28,8 +28,8 @@ SEARCH_SECONDS_MAX = 1.0
 class InclusionBudget:
     """The inclusion budget of an item: `inclusion` is None if no budget up to `highest_budget_tried` includes it.
 
-    `outcome` is its outcome at the largest budget that was retrieved for, "" if it was no candidate there;
-    `is_search_limited` if the time was over before every budget was tried.
+    `outcome` is its outcome at the largest budget for which candidates were retrieved, "" if it was not a candidate
+    there; `is_search_limited` if the time ran out before every budget was tried.
     """
 
     max_tokens: int
@@ -68,8 +68,8 @@ def find_inclusion_budget(
     """Return the smallest larger budget of `request` that includes the item. Call it with no scope open.
 
     It retrieves once or twice and packs in memory; the budget it finds is then assembled in full, as a check. `clock`
-    returns seconds: nothing more is packed after `SEARCH_SECONDS_MAX`. An item that is no candidate is not packed for.
-    `is_known_excluded` skips the check whether the context of `request` includes it.
+    returns seconds: nothing more is packed after `SEARCH_SECONDS_MAX`. For an item that is not a candidate, nothing is
+    packed. `is_known_excluded` skips the check whether the context of `request` includes it.
     """
     request = replace(request, packing=replace(request.packing, is_explained=False))
     current = request.max_tokens

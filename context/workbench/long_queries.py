@@ -1,4 +1,4 @@
-"""Queries that are too long for an address: an id stands for them there (ADR-0140)."""
+"""Queries that are too long for a URL, which contains an id instead (ADR-0140)."""
 
 from urllib.parse import quote
 from uuid import UUID
@@ -27,7 +27,7 @@ def query_parameters(text: str, query_id: UUID | None) -> dict[str, str]:
 
 
 def read_query_text(tenant_id: UUID, query_id: UUID) -> str | None:
-    """Return the text that an id stands for: of a long query, a receipt or a golden question. Inside a scope."""
+    """Return the text that an id refers to: of a long query, a receipt or a golden question. Inside a scope."""
     text = LongQuery.objects.for_tenant(tenant_id).text_of(query_id)
     if text is None:
         receipt = Receipt.objects.for_tenant(tenant_id).with_id(query_id).only("query").first()
@@ -39,7 +39,7 @@ def read_query_text(tenant_id: UUID, query_id: UUID) -> str | None:
 
 
 def typed_inputs(tenant_id: UUID, address: QueryDict) -> QueryDict:
-    """Return the inputs of an address with the text of the query that it names; an unknown id stands for no text.
+    """Return the inputs of a URL with the text of the query that it names; an unknown id means an empty text.
 
     Call it with no scope open.
     """

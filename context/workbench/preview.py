@@ -1,4 +1,4 @@
-"""A preview: a context assembled as for an agent, joined with the rows it came from. Nothing is stored."""
+"""A preview: a context assembled as for an agent, joined with its rows. No receipt is stored."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,12 +34,12 @@ from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.scopes import tenant_scope
 
-#: Names of the blocks that are no search results.
+#: Names of the blocks that are not search results.
 _KINDS = {TENANT_MEMO: "tenant memo", PARTITION_SUMMARY: "partition summary", LINKED_MEMORY: "linked memory"}
 
 
 class AnchorRows(NamedTuple):
-    """The current rows behind anchors: memories and summaries by id."""
+    """The current rows of anchors: memories and summaries by id."""
 
     memories: dict[str, Memory]
     summaries: dict[str, PartitionSummary]

@@ -26,7 +26,7 @@ SCORE_SHOWN = 0.0005
 #: Of one row of the rank chart, and of the gap between its two columns. The stylesheet repeats the height.
 ROW_HEIGHT_PX = 68
 SLOPE_WIDTH_PX = 112
-#: More blocks than these that only made way for others, or stayed, are folded away.
+#: Maximum unmoved blocks shown; more are collapsed.
 STILL_SHOWN_MAX = 6
 #: Length of the line of an added or removed block.
 STUB_PX = 34
@@ -36,8 +36,8 @@ STUB_PX = 34
 class BlockDiff:
     """A block of either preview with its ranks and rows, and why the side that lacks it does (that row is None).
 
-    `exclusion`: that side excluded it. `version`: that side includes this version of the same item. Otherwise it was no
-    candidate there: `absence` says why, for a memory, and `candidates` counts the memories that were.
+    `exclusion`: that side excluded it. `version`: that side includes this version of the same item. Otherwise it was
+    not a candidate there: for a memory, `absence` says why, and `candidates` counts the memories that were.
     """
 
     change: RankChange[Anchor]
@@ -74,7 +74,7 @@ class SlopeLine(NamedTuple):
 class PreviewDiff:
     """Two previews and everything that differs; an edited memory is removed and added.
 
-    `recorded_at` is the time whose data `before` shows, where that is not the time it was assembled.
+    `recorded_at` is the time whose data `before` shows, if that is not the time at which it was assembled.
     """
 
     before: Preview

@@ -31,8 +31,8 @@ _RECENT_MAX = 6
 class SavedQuestion:
     """A query and its partition; a golden question also has evidence, and may be about an earlier time.
 
-    `max_tokens` is the budget that it was asked with, None for that of the profile. A golden question or a receipt
-    (`receipt_id`) stands for a query that is too long for an address.
+    `max_tokens` is the budget that it was asked with, None for that of the profile. If the query is too long for a URL,
+    the golden question or a receipt (`receipt_id`) is named instead.
     """
 
     query: str

@@ -65,7 +65,7 @@ def switch_embedding_model(
 ) -> ModelSwitchResult:
     """Make `model` (by default the one being filled) active: now if no vector is missing, else once it is filled.
 
-    With `confirm_missing` always at once; texts without a vector are then found by words only. Raises `Conflict`
+    With `confirm_missing`, always immediately; texts without a vector are then found by words only. Raises `Conflict`
     (`nothing_to_switch_to`, `already_active`, `refused_texts`).
     """
     EmbeddingModel.objects.lock_exclusively(tenant.pk)
@@ -123,7 +123,7 @@ def retry_embeddings(*, tenant: Tenant, by: Actor, now: datetime) -> list[UUID]:
 
 @transaction.atomic
 def reembed_memories(*, tenant: Tenant, memory_ids: Iterable[UUID], by: Actor, now: datetime) -> list[UUID]:
-    """Have the vectors of these memories computed again, without archived ones; return their ids.
+    """Queue the vectors of these memories, except archived ones, to be computed again; return their ids.
 
     A search finds a memory by its former vector until the new one replaces it.
     """

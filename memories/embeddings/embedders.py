@@ -1,4 +1,4 @@
-"""The embedders of a tenant: always that of its active model, regardless of the settings (ADR-0082)."""
+"""Embedders of a tenant: always the one of its active model, regardless of the settings (ADR-0082)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -82,7 +82,7 @@ def is_local_for(tenant_id: UUID) -> bool:
 
 
 def model_problems() -> list[ModelProblem]:
-    """Return the mismatches of all tenants, read in a scope of its own."""
+    """Return the mismatches of all tenants. Opens its own scope."""
     with maintenance_scope():
         usage = EmbeddingModel.objects.all().usage()
     if not usage:

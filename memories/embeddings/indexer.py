@@ -1,7 +1,8 @@
 """Embed memories: read the pending ones, embed outside any transaction, store the vectors by version.
 
 A vector belongs to one version of a memory; a concurrent edit leaves the new version pending. Other local models of the
-tenant get their vectors in the same step; those of remote ones are noted as missing and computed later (ADR-0082).
+tenant get their vectors in the same step; vectors of remote models are recorded as missing and computed later
+(ADR-0082).
 """
 
 import logging
@@ -33,7 +34,7 @@ EMBEDDING_SWEEP_LOCK = "memories.sweep-pending-embeddings"
 
 
 def index_memories(tenant_id: UUID, memory_ids: Iterable[UUID], embedder: Embedder | None = None) -> int:
-    """Embed the pending ones of these memories in batches; return how many. Call with no scope open.
+    """Embed those of the memories that are pending, in batches; return how many were embedded. Call with no scope open.
 
     A refused text is marked as failed. A temporary failure leaves the rest pending and raises `EmbeddingError`.
     """
@@ -70,7 +71,7 @@ def _embedded(embedder: Embedder, texts: Sequence[str]) -> EmbeddedBatch:
 
 
 def index_now(tenant_id: UUID, memory_ids: Iterable[UUID]) -> None:
-    """Embed immediately after the commit if the model is local; what fails or takes too long stays pending."""
+    """Embed immediately after the commit if the model is local; memories that fail or take too long stay pending."""
     if not is_local_for(tenant_id):
         return
     try:

@@ -1,7 +1,7 @@
 """Re-embed a tenant: fill the new model, switch to it, remove retired vectors (ADR-0082).
 
 A `MissingVector` row exists for each vector to compute and is deleted in the transaction that stores the vector, so a
-killed worker loses and duplicates nothing. A lease keeps other workers away from a model.
+killed worker loses and duplicates nothing. A lease ensures that only one worker fills a model.
 """
 
 import logging
@@ -234,7 +234,7 @@ def _switch_if_nothing_is_refused(lease: _Lease, model: EmbeddingModel) -> None:
 
 
 def _remove_some(lease: _Lease, model: EmbeddingModel) -> bool:
-    """Remove some vectors of a retired model, none while a search may still use them; return whether any were left."""
+    """Remove some vectors of a retired model, but none while a search may still use them; return whether any remain."""
     if model.deactivated_at is not None and model.deactivated_at > lease.clock() - SEARCH_GRACE:
         return False
     for rows in (lease.missing, MemoryEmbedding.objects.for_tenant(lease.tenant_id).of_model(model.name)):

@@ -72,8 +72,8 @@ def record_vectors(
 ) -> int:
     """Store the vectors by version; return how many memories now have the active model's. Call with no scope open.
 
-    The first vectors of a tenant make their model active; those of a retired model are dropped. With `notes_missing`
-    the missing vectors of other models are noted. Raises `EmbeddingError` for another than the registered dimension.
+    The first vectors of a tenant make their model active; those of a retired model are dropped. With `notes_missing`,
+    missing vectors of other models are recorded. Raises `EmbeddingError` for a dimension other than the registered one.
     """
     with tenant_scope(tenant_id):
         models = _models_in_use(tenant_id, made[0].embedder)

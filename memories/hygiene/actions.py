@@ -38,7 +38,7 @@ MERGED_INTO = "merged_into"
 
 @dataclass(frozen=True)
 class HygieneUndoResult:
-    """An undone action: how many memories or findings it restored, and how many it left as they are."""
+    """The result of an undo: how many memories or findings were restored, and how many were left unchanged."""
 
     act: HygieneAct
     count: int
@@ -55,7 +55,7 @@ def merge_memories(*, tenant_id: UUID, groups: Mapping[UUID, Collection[UUID]], 
     """Keep one memory of each group (kept -> others); archive the others and link them to it as `merged_into`.
 
     The kept one keeps its text and takes over pin, links and combined counters. Raises `NotFound`, `Conflict`
-    (`archived`) or `InvalidInput` and changes nothing then.
+    (`archived`) or `InvalidInput` without changing anything.
     """
     others = [pk for members in groups.values() for pk in members]
     if not others or len({*others, *groups}) < len(others) + len(groups):
@@ -111,7 +111,7 @@ def perform_hygiene_action(
 
 @transaction.atomic
 def archive_memories(*, tenant_id: UUID, memory_ids: Collection[UUID], by: Actor, now: datetime) -> HygieneAct:
-    """Archive memories in one action. Raises `NotFound` or `Conflict` (`archived`) and changes nothing then."""
+    """Archive memories in one action. Raises `NotFound` or `Conflict` (`archived`) without changing anything."""
     memories = _locked_unarchived(tenant_id, memory_ids)
     rows = list(memories.values())
     act = HygieneAct(tenant_id=tenant_id, act=HygieneAct.Act.ARCHIVE, at=now, archived_ids=list(memories))
@@ -144,12 +144,12 @@ def dismiss_findings(
 def undo_hygiene(
     *, tenant_id: UUID, act_id: UUID, is_redo: bool = False, by: Actor, now: datetime
 ) -> HygieneUndoResult:
-    """Undo an action: restore archived memories, end its links, give back counters and values.
+    """Undo an action: restore archived memories, end its links, restore counters and values.
 
-    A memory that was changed, archived or restored since is skipped; retrievals and votes since then stay. The undo is
-    an act itself, with what its own undo needs; `is_redo` names that one in the log. Raises
-    `NotFound`, or `Conflict` and changes nothing then: `already_undone`, `duplicate` or `source_taken` where the same
-    text or `source_id` was stored since, `changed` if every memory would be skipped, `is_undo` for an undo that only
+    A memory that was changed, archived or restored since is skipped; retrievals and votes since then are kept. The undo
+    is itself an act, with the data that its own undo needs; `is_redo` names that one in the log. Raises `NotFound`, or
+    `Conflict` without changing anything: `already_undone`, `duplicate` or `source_taken` if the same text or
+    `source_id` was stored since, `changed` if every memory would be skipped, `is_undo` for an undo that only
     `redo_hygiene` undoes.
     """
     act = _not_undone(tenant_id, act_id)
@@ -160,7 +160,7 @@ def undo_hygiene(
     for link in MemoryLink.objects.for_tenant(tenant_id).current().with_ids(act.link_ids).in_order():
         unlink_memories(link=link, by=by, now=now)
     undo = HygieneAct(tenant_id=tenant_id, act=act.act, at=now, link_ids=act.link_ids, finding_ids=act.finding_ids)
-    if act.act == HygieneAct.Act.DISMISS:  # the pairs of a replacement lead to the act that lists them
+    if act.act == HygieneAct.Act.DISMISS:  # the pairs of a replacement refer to the act that lists them
         undo.pair_ids = act.pair_ids
     count = _change_back(act, memories, undo, by, now)
     for taken in act.kept:
@@ -276,7 +276,7 @@ def _locked_unarchived(tenant_id: UUID, memory_ids: Collection[UUID]) -> dict[UU
 
 
 def _take_over(kept: Memory, merged: Sequence[Memory], by: Actor, now: datetime) -> dict[str, Any]:
-    """Give the kept memory the pin and counters of all; return the former and new values."""
+    """Transfer the pin and counters of all to the kept memory; return the former and new values."""
     usefulness, retrievals, is_pinned, last = combine_memories([kept, *merged])
     taken = {
         "id": str(kept.pk),
@@ -295,7 +295,7 @@ def _take_over(kept: Memory, merged: Sequence[Memory], by: Actor, now: datetime)
 
 
 def _give_back(kept: Memory, taken: Mapping[str, Any], by: Actor, now: datetime) -> int:
-    """Return 1 if all values were given back, 0 if the memory was changed since and stays pinned."""
+    """Return 1 if all values were restored, 0 if the memory was changed since and stays pinned."""
     usefulness, last = kept.usefulness_score, kept.last_retrieved_at
     if usefulness == taken["usefulness"]:
         usefulness = taken["usefulness_before"]

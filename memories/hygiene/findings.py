@@ -24,7 +24,7 @@ ROWS_PER_PAGE = 25
 NEIGHBOURS_SHOWN_MAX = 5
 #: Rows of a list that are counted.
 COUNTED_MAX = 1_000
-#: Rows read at once for a page, and the maximum number of reads.
+#: Rows per read for a page, and the maximum number of reads.
 CHUNK_ROWS, CHUNKS_MAX = 100, 20
 #: Characters of a text that a pair shows.
 SHOWN_CHARACTERS_MAX = 1_200
@@ -233,9 +233,9 @@ def open_rows(tenant_id: UUID, each: HygieneList, partition: str, now: datetime)
 def _merge_groups(
     rows: Sequence[MemoryPair], keep: UUID | None, *, is_contradiction: bool
 ) -> tuple[list[MergeGroup], list[Memory]]:
-    """Return the groups of a merge, and the memories that stay: those that do not state the same as the kept one.
+    """Return the groups of a merge, and the memories that stay because they state something else than the kept one.
 
-    In a contradiction the operator decides which of two statements holds, so a pair with the kept one is enough.
+    In a contradiction, the operator decides which statement is correct, so a pair with the kept memory is enough.
     """
     memories = {memory.pk: memory for row in rows for memory in (row.older, row.newer)}
     pairs = {frozenset((row.older_id, row.newer_id)) for row in rows}
@@ -262,7 +262,7 @@ def _merge_groups(
 
 
 def suggested_memory(pair: MemoryPair) -> Memory | None:
-    """Return the memory that a merge keeps by default; None where one replaced the other."""
+    """Return the memory that a merge keeps by default; None if one replaced the other."""
     if pair.kind == rules.REPLACED:
         return None
     return rules.choose_kept_memory((pair.older, pair.newer), prefers_newer=pair.kind == rules.CONTRADICTION)

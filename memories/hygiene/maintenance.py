@@ -23,7 +23,7 @@ from memories.tenancy.sweep_locks import SweepLock, sweep_lock, tenants_in_turn
 COMPARE_LOCK = "memories.compare-new-memories"
 #: Batches of one tenant in one sweep.
 COMPARE_BATCHES_MAX = 20
-#: Memories compared at once with their partition, and rows of the partition read at once.
+#: Memories per comparison with their partition, and rows of the partition per read.
 COMPARED_BATCH = 500
 ROWS_READ = 1_000
 
@@ -152,7 +152,7 @@ def _classified(
 def _classified_pair(
     older: Memory, newer: Memory, cosine: float, shown: Iterable[tuple[str, datetime, datetime]]
 ) -> StoredPair | None:
-    """Return the pair as its list stores it; `shown`: where the older one was rendered, first and last."""
+    """Return the pair in its stored form; `shown` contains the first and last rendering of the older one."""
     was_shown = any(
         repeats_recalled_text(newer.partition_path, shown_in=place, stored_in=older.partition_path)
         and rules.was_recently_recalled(first, last, newer.recorded_from)

@@ -117,7 +117,7 @@ class MemoryPairQuerySet(DismissableQuerySet):
         return self.filter(Q(older_id=memory_id) | Q(newer_id=memory_id)).order_by("-found_at", "-pk")
 
     def found_by_comparison(self) -> Self:
-        """Pairs of two live texts, without those of which one replaced the other."""
+        """Pairs of two live texts, except pairs in which one replaced the other."""
         return self.exclude(kind=REPLACED)
 
     def replaced_within(self, path: str) -> Self:
@@ -148,7 +148,7 @@ class MemoryFindingQuerySet(DismissableQuerySet):
     def find(
         self, tenant_id: UUID, kind: str, *, now: datetime, before: datetime | None = None, ids: Iterable[UUID] = ()
     ) -> None:
-        """Insert what belongs in a list now and delete what no longer does. Two statements."""
+        """Insert the memories that now belong in a list and delete those that no longer do. Two statements."""
         weight, at, rule = _RULES[kind]
         values = {"tenant": tenant_id, "kind": kind, "now": now, "before": before, "ids": array_text(ids)}
         execute(_FIND.format(weight=weight, at=at, live=_LIVE, rule=rule), values)

@@ -21,7 +21,7 @@ from memories.store.store_results import StoreStatus
 from memories.tenancy.audit import Actor
 from memories.tenancy.scopes import tenant_scope
 
-#: Rows per transaction; stored batches stay when a later one fails.
+#: Rows per transaction; stored batches remain if a later one fails.
 _ROWS_PER_BATCH = 500
 
 

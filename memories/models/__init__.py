@@ -1,4 +1,4 @@
-"""Models of what is stored."""
+"""Models of the app `memories`."""
 
 from memories.models.accounts import SecondFactor, SignInNotice
 from memories.models.audit import AuditCheck, AuditEntry, AuditSeal, UnsealedAuditEntry

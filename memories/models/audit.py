@@ -22,7 +22,7 @@ _IS_ACT = ~Q(actor_kind="key", verb__in=[*AGENT_TRAFFIC, *UNLISTED])
 
 
 class AuditEntry(models.Model):
-    """Who did what to which rows: names of fields, never their text; the reason where the act required one.
+    """Who did what to which rows: names of fields, never their text; the reason if the act required one.
 
     The database refuses changes by the application; `audit_chain` redacts, and deletes with the tenant (ADR-0142).
     """
@@ -80,7 +80,7 @@ class AuditEntry(models.Model):
 class AuditSeal(models.Model):
     """The place of an audit entry in its tenant's hash chain; a redaction has a separate seal (ADR-0142).
 
-    `entry_id` is no foreign key, so that a seal outlives an entry that was deleted by bypassing the application.
+    `entry_id` is not a foreign key, so that a seal outlives an entry that was deleted by bypassing the application.
     """
 
     tenant = models.ForeignKey(Tenant, on_delete=models.DO_NOTHING, related_name="+", db_index=False)

@@ -12,7 +12,7 @@ from memories.models.memory import Memory
 from memories.models.tenancy import Tenant, check, one_of, unique
 from memories.tenancy.queries.rows import TenantRows
 
-#: Findings that nobody has dismissed.
+#: Findings that are not dismissed.
 _OPEN = Q(dismissed_at__isnull=True)
 
 
@@ -34,7 +34,7 @@ class UncomparedMemory(models.Model):
 
 
 class MemoryPair(models.Model):
-    """Two memories in one list that are nearly equal, or of which one replaced the other; a dismissed pair stays."""
+    """Two memories in one list that are nearly equal, or one of which replaced the other; a dismissed pair is kept."""
 
     class Kind(models.TextChoices):
         NEAR_DUPLICATE = "near_duplicate"
@@ -75,7 +75,7 @@ class MemoryPair(models.Model):
 
 
 class MemoryFinding(models.Model):
-    """A memory in a hygiene list; a dismissed one stays."""
+    """A memory in a hygiene list; a dismissed one is kept."""
 
     class Kind(models.TextChoices):
         NEVER_RETRIEVED = "never_retrieved"
@@ -109,7 +109,8 @@ class MemoryFinding(models.Model):
 class HygieneAct(models.Model):
     """An act with the data that its undo needs: an action on memories, or one that changed values (ADR-0282).
 
-    Of memories, ids and values and never text; an erasure deletes the acts that name or quote what it erases.
+    Of memories, it contains ids and values but never text; an erasure deletes the acts that name or quote what it
+    erases.
     """
 
     class Act(models.TextChoices):

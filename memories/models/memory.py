@@ -21,7 +21,7 @@ from memories.store.queries.memories import MemoryQuerySet, MemoryVersionQuerySe
 from memories.store.queries.texts import SEARCH_COLUMNS
 from memories.tenancy.queries.languages import DEFAULT_TEXT_SEARCH_CONFIG
 
-#: The columns that sums and comparisons read; retrievals change none of them.
+#: The columns that sums and comparisons read; a retrieval changes none of them.
 COUNTED_COLUMNS = ("id", "version", "pinned", "tokens_o200k_base", "archived_at", "expires_at", "recorded_from")
 KIND_PATTERN = r"^[a-z][a-z0-9_-]{0,31}$"
 
@@ -71,7 +71,7 @@ class MemoryText(models.Model):
     recorded_from = models.DateTimeField(editable=False)
     #: Set by the database: the language of the tenant when the row was written or derived again.
     search_config = models.CharField(max_length=63, default=DEFAULT_TEXT_SEARCH_CONFIG, editable=False)
-    #: `search_columns` of the text; the constraints below refuse those of another one.
+    #: `search_columns` of the text; the constraints below reject those of a different text.
     search_words = models.TextField(blank=True, editable=False)
     search_lexemes = ArrayField(models.TextField(), editable=False)
     search_of = models.CharField(max_length=MARK_DIGITS, editable=False)
@@ -85,7 +85,7 @@ class MemoryText(models.Model):
         return {"o200k_base": self.tokens_o200k_base, "cl100k_base": self.tokens_cl100k_base}
 
 
-#: The names of these columns, as both tables hold them, without those that follow from the text.
+#: The names of these columns in both tables, except those that are derived from the text.
 VERSION_COLUMNS = tuple(field.name for field in MemoryText._meta.local_fields if field.name not in SEARCH_COLUMNS)
 
 
@@ -251,7 +251,7 @@ class MemoryEmbedding(models.Model):
     model = models.CharField(max_length=100)
     dimension = models.PositiveSmallIntegerField()
     vector = HalfVectorField()
-    # Kept by triggers, whoever writes (ADR-0077): a search narrows vectors without reading their memories.
+    # Maintained by triggers for every writer (ADR-0077), so that a search can filter vectors without reading memories.
     is_current = models.BooleanField(default=True, editable=False)
     partition_path = models.TextField(blank=True, default="", db_collation="C", editable=False)
     #: Put into the vector index after it was built; see `VectorIndex` (ADR-0123).

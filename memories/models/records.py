@@ -37,7 +37,7 @@ class RecordedText(models.Model):
 
 
 class TenantMemo(RecordedText):
-    """One short text per tenant that can lead every context; versions by recorded interval."""
+    """One short text per tenant that can be placed at the beginning of every context; versions by recorded interval."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="memos", db_index=False)
     content = models.TextField(blank=True)

@@ -53,7 +53,7 @@ class Tenant(models.Model):
     text_search_config = models.CharField(
         "language", max_length=63, default=DEFAULT_TEXT_SEARCH_CONFIG, help_text="Language for stemming its memories."
     )
-    #: Languages that rows may still be derived in; queries ask in these too.
+    #: Former languages in which rows may still be derived; queries use these as well.
     former_text_search_configs = ArrayField(models.CharField(max_length=63), default=list, editable=False)
     text_search_changed_at = models.DateTimeField(null=True, editable=False)
     #: Counted by triggers on tables of settings, whose rows processes keep until it changes (ADR-0116).

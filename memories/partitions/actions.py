@@ -65,8 +65,8 @@ def save_summary(
 ) -> PartitionSummary:
     """Make `content` the active summary of the partition in that style; the same text adds no version.
 
-    Creates an absent partition. A withdrawn summary keeps its id. Raises `InvalidInput`, or `StaleVersion` if the
-    current version is not `if_version` (0 for none).
+    Creates the partition if it does not exist. A withdrawn summary keeps its id. Raises `InvalidInput`, or
+    `StaleVersion` if the current version is not `if_version` (0 for none).
     """
     _check_text(content, "content")
     _check_choice(style, PartitionSummary.Style.values, "style")
@@ -87,7 +87,7 @@ def save_summary(
 
 @transaction.atomic
 def withdraw_summary(*, summary: PartitionSummary, by: Actor, now: datetime) -> PartitionSummary:
-    """Withdraw the summary from contexts; one that is not active stays as it is."""
+    """Withdraw the summary from contexts; has no effect on one that is not active."""
     at = max(now, summary.recorded_to or summary.recorded_from)
     ended = PartitionSummary.objects.for_tenant(summary.tenant_id).current().filter(pk=summary.pk)
     if ended.update(recorded_to=at):
@@ -119,7 +119,7 @@ def link_memories(*, source: Memory, target: Memory, kind: str, by: Actor, now: 
 
 @transaction.atomic
 def unlink_memories(*, link: MemoryLink, by: Actor, now: datetime) -> MemoryLink:
-    """End the link, not before its start; it stays in history. An ended one stays as it is."""
+    """End the link, not before its start; it stays in the history. Has no effect on an ended link."""
     at = max(now, link.recorded_from)
     if MemoryLink.objects.for_tenant(link.tenant_id).current().filter(pk=link.pk).update(recorded_to=at):
         link.recorded_to = at
@@ -155,7 +155,7 @@ def restore_snapshot(*, snapshot: Snapshot, by: Actor, now: datetime) -> Snapsho
 
 @transaction.atomic
 def delete_snapshot(*, snapshot: Snapshot, by: Actor, now: datetime) -> Snapshot:
-    """Delete the name; no memory or version is lost. Deleting twice is no error."""
+    """Delete the name; no memory or version is lost. Deleting twice is not an error."""
     deleted, _ = Snapshot.objects.for_tenant(snapshot.tenant_id).filter(pk=snapshot.pk).delete()
     if deleted:
         values = {"name": snapshot.name, "recorded_at": snapshot.recorded_at}

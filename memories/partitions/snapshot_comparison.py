@@ -17,7 +17,7 @@ _PAGE_SIZE = 50
 
 @dataclass(frozen=True)
 class MemoryChange:
-    """One memory before and after; None where it was not live."""
+    """One memory before and after; None at a time when it was not live."""
 
     memory_id: UUID
     before: Memory | None

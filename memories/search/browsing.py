@@ -20,7 +20,7 @@ from memories.tenancy.audit import Actor, record_search
 from memories.tenancy.scopes import tenant_scope
 
 MEMORY_LIST_PAGE_SIZE = 50
-#: Cosine below which a memory without a word of the query is no result that bulk actions select (ADR-0138).
+#: Cosine below which bulk actions do not select a memory without a word of the query (ADR-0138).
 SELECTED_COSINE_MIN = 0.25
 HISTORY_MAX = 50
 LINKS_MAX = 100

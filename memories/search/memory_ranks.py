@@ -14,8 +14,8 @@ from memories.store.readings import Candidate, CandidateQuery, CandidateRanks, S
 def read_memory_ranks(scope: SearchScope, memory: Memory, text: str, query: CandidateQuery) -> Candidate:
     """Return a memory as a search for `text` in `scope` would find it, whether or not it is live and in scope.
 
-    Each rank is among all rows of the scope, so that the vectors or the matching rows of the whole scope are read; None
-    without a vector of the query's model, or without a word of the query.
+    Each rank is among all rows of the scope, so the vectors or the matching rows of the whole scope are read. A rank is
+    None without a vector of the query's model, or without a word of the query.
     """
     ranks = (_vector_rank(scope, memory, query), _text_rank(scope, memory, text))
     fused = fused_score(*ranks)

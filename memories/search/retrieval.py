@@ -197,9 +197,10 @@ def _retrieve(request: RetrievalRequest) -> Retrieval:
 
 
 class _Ranked(NamedTuple):
-    """What the retrievers found, with tokens, and the lexemes of the query.
+    """The rankings of the retrievers, with tokens, and the lexemes of the query.
 
-    `early` are half of those that words alone would admit: a second connection reads them while the index is read.
+    `early` is half of the memories that words alone would admit; a second connection reads them while the index is
+    read.
     """
 
     by_vector: Ranking
@@ -285,7 +286,7 @@ def _read_admitted(
     needs_tokens = request.gate.needs_tokens
     scope: AbstractContextManager[object] = stack
     while (unread := admission.unread()) or early:
-        # the end of the scope comes with the last rows; where they were too few, others follow in one of their own
+        # the scope ends with the last rows; if they are too few, others are read in a scope of their own
         with nullcontext() if request.adjacent_turn_reach else scope:
             own = len(unread) // 2 if second.is_open else len(unread)
             with second.sending(is_last=True):

@@ -1,6 +1,7 @@
 """Retrievers: rank memories by vector, text, pin or age, with their tokens. Call them inside a scope.
 
-What two retrievers need is sent before either is read, so that a pipelined scope waits for both at once (ADR-0150).
+The statements of two retrievers are sent before either result is read, so that a pipelined scope waits for both
+together (ADR-0150).
 """
 
 from collections.abc import Mapping, Sequence
@@ -66,7 +67,7 @@ class SentLookups:
     def send(cls, scope: SearchScope, query: str | None, tokens: str, *, with_pinned: bool, model: str) -> Self:
         """Send the look-ups of a search: no lexemes without `query`, no size without the `model` of a vector.
 
-        Pinned memories of a scope that is not plain are read later; a past time is searched whatever its size.
+        Pinned memories of a scope that is not plain are read later; a past time is searched regardless of its size.
         """
         plain = scope.plain() if with_pinned else None
         return cls(
@@ -78,7 +79,7 @@ class SentLookups:
 
 @dataclass(frozen=True)
 class SentTextSearch:
-    """A search by words; that of a scope which is not plain is run when it is read."""
+    """A search by words; in a scope that is not plain, it runs when its result is read."""
 
     scope: SearchScope
     text: TextQuery
@@ -99,7 +100,7 @@ class SentTextSearch:
     ) -> Self:
         """Send the query for the memories that contain the query's words, enough for `wanted` in fused order.
 
-        `has_own_plan` is for scopes that are small beside all others.
+        `has_own_plan` is for scopes that are small compared with the whole index.
         """
         if has_own_plan:
             plan_by_values()
@@ -157,7 +158,7 @@ def _text_hits(text: TextQuery, tokens: str, sources: Sequence[CandidateRows]) -
 
 
 def rank_pinned(scope: SearchScope, sent: SentRanking | None, tokens: str, plan: RetrievalTrace) -> Ranking:
-    """Return the pinned memories, newest first: those of `sent`, where the scope is plain."""
+    """Return the pinned memories, newest first; in a plain scope, those of `sent`."""
     with plan.step("pinned") as entry:
         if sent is not None:
             found = sent.read()
@@ -269,7 +270,7 @@ class SentVectorSearch:
         return replace(search, ranking=search._sent())
 
     def read(self) -> NearestResult:
-        """Wait for the nearest memories. Where an index scan finds too few, the whole scope is read."""
+        """Wait for the nearest memories. If an index scan finds too few, the whole scope is read."""
         found = self._read()
         return found if self.size is None else found._replace(plan={**found.plan, "rows_in_scope": self.size.rows})
 
@@ -286,7 +287,7 @@ class SentVectorSearch:
             return None
         values = (plain, self.vector, self.model, self.tokens, plan.limit_with_spare)
         if plan.search is SearchMethod.EXACT:
-            # as deep for every side of a comparison, whose plans differ in nothing else
+            # equally deep for both sides of a comparison, whose plans do not differ otherwise
             limit = _DEEPEST if is_sharing() else plan.limit_with_spare
             return ranking.send_nearest_vectors(plain, self.vector, self.model, self.tokens, limit)
         answer_so_far()  # while the index is read, the words of the query are already known
@@ -300,7 +301,7 @@ class SentVectorSearch:
         if plan.search is SearchMethod.HNSW:
             found, read = self._read_index_scan()
             if read < plan.enough_rows and plan.is_single_scan:
-                # Vectors of deleted rows stay in the index until the next vacuum and take the places of others.
+                # Vectors of deleted rows stay in the index until the next vacuum and take places in its results.
                 again = replace(plan, is_single_scan=False)
                 found, read = self.send(again, self.scope, self.vector, self.model, self.tokens)._read_index_scan()
             if min(len(found), read) >= plan.min_rows:

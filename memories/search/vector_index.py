@@ -38,7 +38,7 @@ _EXISTING = """
 SELECT kept.relname FROM pg_index AS info JOIN pg_class AS kept ON kept.oid = info.indexrelid
 WHERE info.indrelid = to_regclass(%s) AND starts_with(kept.relname, %s)
 """
-#: At most a quarter of what the server counts on for its cache.
+#: At most a quarter of the memory that the server expects for its cache.
 _MEMORY = """
 SELECT set_config('maintenance_work_mem', greatest(
     pg_size_bytes(current_setting('maintenance_work_mem')) / 1024,
@@ -193,7 +193,7 @@ def _build(database: str, model: IndexedModel) -> None:
         cursor.execute(sql.SQL(_MEMORY).format(kibibytes=kibibytes))
         cursor.execute(_EXISTING, [table, prefix])
         former = [found for (found,) in cursor.fetchall()]
-        # one of the same bound takes the place of the new one
+        # an existing index with the same bound is used instead of the new one
         former.sort(key=lambda found: found != name)
         drops = [sql.SQL(_DROP).format(name=sql.Identifier(found)) for found in former]
         same = drops[:1] if name in former else []

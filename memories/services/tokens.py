@@ -29,9 +29,9 @@ TABLES = {
 
 #: Longer texts are counted in pieces: the tables' regular expressions backtrack on very long runs.
 MAX_PIECE_CHARACTERS = 100_000
-#: How far beyond that a seam is looked for: further than one memory reaches, every character of it escaped.
+#: How far beyond that a boundary is searched for: further than one memory whose characters are all escaped.
 SEAM_SEARCH_CHARACTERS = 200_000
-#: No token of either table reaches over the end of a line, unless white space or a slash follows.
+#: No token of either table extends beyond the end of a line, unless white space or a slash follows.
 _SEAM = re.compile(r"\n(?=[^\s/])")
 
 
@@ -57,7 +57,7 @@ def load_encoding(encoding: str) -> tiktoken.Encoding:
     check_table(encoding)
     os.environ["TIKTOKEN_CACHE_DIR"] = str(TABLES_FOLDER)
     table = tiktoken.get_encoding(encoding)
-    # The tokenizer was made of this copy of the table (41 MB for both), which nothing reads afterwards.
+    # The tokenizer was created from this copy of the table (41 MB for both), which is not read afterwards.
     table._mergeable_ranks = {}
     return table
 
@@ -71,8 +71,8 @@ def count_tokens(text: str, encoding: str = ENCODINGS[0]) -> int:
 def count_tokens_around(text: str, parts: Iterable[tuple[str, int]], encoding: str = ENCODINGS[0]) -> int:
     """Return the tokens of `text`, which contains the `parts` in their order, each given with its own tokens.
 
-    Of a part, only its first and last words are counted again, with what surrounds them (ADR-0239). Others than plain
-    English ones, and those written differently in the text, are counted there as a whole.
+    Only the first and last words of a part are counted again, with what surrounds them (ADR-0239). Parts that are not
+    plain English, or that are written differently in the text, are counted there as a whole.
     """
     around, heads, tails = [], [], []
     known = place = 0
@@ -89,13 +89,13 @@ def count_tokens_around(text: str, parts: Iterable[tuple[str, int]], encoding: s
     if not heads:
         return count_tokens(text, encoding)
     around.append(text[place:])
-    # each head begins with a letter or digit, so that the end of the line before it is a token of its own
+    # each head begins with a letter or digit, so the preceding line end is a separate token
     again = count_tokens("\n".join(heads) + "".join(tails), encoding) - (len(heads) - 1)
     return count_tokens("".join(around), encoding) + known - again
 
 
 def _ends_tokens(text: str, space: int) -> bool:
-    """Whether a space is between two ASCII letters: in either table a token ends before it, whatever comes before."""
+    """Whether a space is between two ASCII letters: in both tables, a token ends before it, whatever precedes."""
     around = text[space - 1 : space] + text[space + 1 : space + 2]
     return space > 0 and len(around) == 2 and around.isascii() and around.isalpha()
 

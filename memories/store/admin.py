@@ -122,7 +122,10 @@ _MAINTAINED = (
 
 @admin.register(Memory)
 class MemoryAdmin(TenantModelAdmin):
-    """An edit adds a version, and a new text is counted and embedded again. Nothing is deleted here: see Erasures."""
+    """An edit adds a version, and a new text is counted and embedded again.
+
+    Memories cannot be deleted here: see Erasures.
+    """
 
     form = MemoryAdminForm
     allows = ("change",)

@@ -206,7 +206,7 @@ def _change_time(row: Memory, now: datetime) -> datetime:
 
 
 def undo_values(rows: Iterable[Memory], field: str, *, after: Any, versions: int = 0) -> list[dict[str, Any]]:
-    """Return what an undo needs to know of each row, before an action that adds `versions` versions."""
+    """Return the values of each row that an undo needs, before an action that adds `versions` versions."""
     same = {"field": field, "after": after}
     return [
         {"id": str(row.pk), "before": getattr(row, field), "version": row.version + versions, **same} for row in rows

@@ -33,7 +33,7 @@ def preview_import(*, tenant: Tenant, rows: Sequence[NewMemory], now: datetime) 
 
 @dataclass
 class _LiveMemories:
-    """The live memories that the rows meet: the stored ones, and those that earlier rows would leave."""
+    """The live memories with which the rows may conflict: stored ones, and those that earlier rows would create."""
 
     tenant_id: UUID
     now: datetime
@@ -72,7 +72,7 @@ class _LiveMemories:
         return memory
 
     def _shown(self, memory: Memory, row: NewMemory, key: _Key, *changed: str) -> Memory:
-        """Give the memory the values of the row: those of the names `changed`, all without any."""
+        """Set the values of the row on the memory: those named in `changed`, or all if it is None."""
         fields: dict[str, Any] = {name: getattr(row, name) for name in changed or ("kind", "pinned", "expires_at")}
         content = normalise_content(row.content)
         fields |= {"content": content, "partition_path": key[0], "content_hash": key[1], "source_id": key[2]}

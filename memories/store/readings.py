@@ -105,7 +105,7 @@ class SearchScope:
         return not (self.path or self.is_exact or self.segments or self.conditions or self.moment.reads_history)
 
     def plain(self) -> PlainScope | None:
-        """Return the scope for statements written by hand; None with filters and for a past time."""
+        """Return the scope for hand-written statements; None with filters or for a past time."""
         if self.conditions or self.moment.reads_history:
             return None
         return PlainScope(self.tenant_id, self.path, self.moment.at, self.is_exact, self.segments)
@@ -117,7 +117,7 @@ class SearchScope:
         return [current] if superseded is None else [current, superseded]
 
     def superseded(self) -> CandidateRows | None:
-        """Return the rows of a past time that are not current any more; None in the present, which has none."""
+        """Return the rows of a past time that are no longer current; None for the present, which has none."""
         is_past = self.moment.reads_history
         return self._narrowed(MemoryVersion.objects.for_tenant(self.tenant_id)) if is_past else None
 
@@ -230,8 +230,8 @@ def send_neighbours(
 ) -> SentNeighbours:
     """Send the query for the memories within `reach` positions of given ones, at most `MAX_CANDIDATES`.
 
-    In a plain scope, those `known` are left out. With `with_vectors`, also for the vectors (as `read_vectors`) of those
-    that have one.
+    In a plain scope, those in `known` are excluded. With `with_vectors`, also for the vectors (as `read_vectors`) of
+    those that have one.
     """
     places = {(row.partition_path, row.session, row.position) for row in around if row.session}
     spans = spans_around(((path, session, at) for path, session, at in places if at is not None), reach)
@@ -325,7 +325,7 @@ def read_linked_memories(scope: SearchScope, memory_id: UUID, query: CandidateQu
 
 
 def send_successors(scope: SearchScope, ids: Iterable[UUID]) -> SentStatement:
-    """Ask which of the memories supersede another of them by a link."""
+    """Send the query for which of the memories supersede another of them by a link."""
     at = scope.moment.at if scope.moment.reads_history else None
     return send_superseding_links(scope.tenant_id, (pk.int for pk in ids), at)
 
@@ -379,7 +379,7 @@ def _plain_candidate(row: Sequence[Any], lexemes: Sequence[str], ranks: Candidat
     values["text_rank"] = ranks.by_text.get(key)
     values["fused_score"] = ranks.fused.get(key)
     candidate = Candidate.__new__(Candidate)
-    object.__setattr__(candidate, "__dict__", values)  # at once, instead of twenty guarded assignments
+    object.__setattr__(candidate, "__dict__", values)  # in one step, instead of twenty guarded assignments
     return candidate
 
 

@@ -136,7 +136,7 @@ def delete_expired_records(*, now: datetime) -> int:
 
 
 def _delete_in_batches(tenant_id: UUID, rows: "QuerySet[Any]") -> int:
-    """Delete all rows of a query, each batch in a transaction of its own, so that none is long; return how many."""
+    """Delete all rows of a query in batches, each in its own short transaction; return how many."""
     deleted: int = 0
     for _ in in_time(count()):
         with tenant_scope(tenant_id):

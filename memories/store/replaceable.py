@@ -16,7 +16,7 @@ from memories.services.store.drafts import MAX_SUPERSEDED, SUPERSEDES, FieldProb
 class ReplaceableMemories:
     """The memories that rows of a request name in `supersedes`, and the keys of what replaced them before.
 
-    Keys are partition path, content hash and `source_id`: a repeated request is no error.
+    Keys are partition path, content hash and `source_id`: a repeated request is not an error.
     """
 
     rows: Mapping[UUID, Memory]

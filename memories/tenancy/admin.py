@@ -151,18 +151,18 @@ class OwnTenantsMixin(BaseModelAdmin):
 
 
 class TenantModelAdmin(OwnTenantsMixin, ModelAdmin):
-    """The admin of a model of tenants. What it allows calls an action in the scope of the row's tenant."""
+    """The admin of a model with a tenant. Its changes call actions in the scope of the row's tenant."""
 
     list_select_related: ClassVar[tuple[str, ...]] = ("tenant",)
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        """Only those of its filters; Django allows every column of the table."""
+        """Allow only the lookups of its filters; Django allows every column of the table."""
         filters: Any = self.get_list_filter(request)
         names = {each[0] if isinstance(each, tuple) else getattr(each, "parameter_name", each) for each in filters}
         return lookup.partition("__")[0] in names and super().lookup_allowed(lookup, value, request)
 
     def response_action(self, request: HttpRequest, queryset: Any, *args: Any) -> HttpResponse | None:
-        """Answer 400 where a selected id is none."""
+        """Respond with 400 if a selected value is not an id."""
         try:
             for selected in request.POST.getlist(ACTION_CHECKBOX_NAME):
                 ProhibitNullCharactersValidator()(selected)

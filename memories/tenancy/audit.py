@@ -69,7 +69,7 @@ class Actor:
 
 @dataclass(frozen=True)
 class ChangedValue:
-    """A field of a target before and after an act, which its undo sets again; never a secret."""
+    """A field of a target before and after an act, for its undo; never a secret."""
 
     target: object
     field: str

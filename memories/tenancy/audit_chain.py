@@ -32,7 +32,7 @@ from memory_platform.postgres.roles import logged_in_for_maintenance
 
 #: Entries sealed in one transaction.
 SEALED_BATCH = 1_000
-#: Seals read at once by a check.
+#: Seals per read of a check.
 CHECKED_BATCH = 2_000
 #: The interval at which the scheduled check reads a whole log.
 WHOLE_CHECK_INTERVAL = timedelta(days=7)
@@ -106,7 +106,7 @@ def _seal_batch(tenant_id: UUID, now: datetime) -> int:
     waiting = rows.oldest(SEALED_BATCH)
     entries = AuditEntry.objects.for_tenant(tenant_id).in_bulk([entry_id for _, entry_id in waiting])
     for _, entry_id in waiting:
-        if entry_id in entries:  # what is gone, the check cannot miss: nothing deletes an entry alone
+        if entry_id in entries:  # missing entries cannot be overlooked, because nothing deletes an entry alone
             chain.add(entries[entry_id])
     chain.store()
     rows.with_ids(pk for pk, _ in waiting).delete()
@@ -141,8 +141,8 @@ def check_audit_log(
 ) -> AuditLogState:
     """Compare every entry of a tenant with its seal, and every seal with the one before. Opens its own scopes.
 
-    Unless `is_whole`, start with the seal `known`: what was changed before it is not found. An interrupted check goes
-    on at `start`, the last seal of which it called `reached`.
+    Unless `is_whole`, start with the seal `known`: changes before it are not found. An interrupted check continues at
+    `start`, the last seal that was passed to `reached`.
     """
     if not (is_whole or known is None or start.number):
         start = _seal_before(tenant_id, known)
@@ -165,7 +165,7 @@ def _seal_before(tenant_id: UUID, known: KnownSeal) -> KnownSeal:
 
 
 def _first_broken(tenant_id: UUID, check: ChainCheck, reached: Callable[[KnownSeal], object]) -> BrokenEntry | None:
-    """Check batch by batch, each in a transaction of its own, so that sealing goes on meanwhile."""
+    """Check in batches, each in its own transaction, so that sealing can continue in between."""
     seals, entries = AuditSeal.objects.for_tenant(tenant_id), AuditEntry.objects.for_tenant(tenant_id)
     broken: BrokenEntry | None = None
     for _ in in_time(count()):
@@ -206,7 +206,8 @@ def _check_and_store(tenant_id: UUID, now: datetime) -> bool:
         before = last_audit_check(tenant_id)
     known = KnownSeal(before.last_number, before.last_hash) if before else None
     is_whole = before is None or _needs_whole(before, now)
-    # of a check that ran out of time; a whole one must not go on where an hourly one did, which never saw the beginning
+    # of a check that ran out of time; a complete check must not continue where an hourly one stopped, which skipped the
+    # start
     place = f"audit-check.{'whole' if is_whole else 'hourly'}.{tenant_id}"
     start = KnownSeal(*cache.get(place, (BEFORE_ALL.number, BEFORE_ALL.seal_hash)))
     keep = partial(_keep_place, place)
@@ -220,7 +221,7 @@ def _check_and_store(tenant_id: UUID, now: datetime) -> bool:
     }
     if is_whole:
         values["whole_checked_at"] = now
-    if broken is None or before is None:  # otherwise the earlier end stays what the log is compared with
+    if broken is None or before is None:  # otherwise, the log is still compared with the earlier end
         values |= {"last_number": state.last.number, "last_hash": state.last.seal_hash}
         values |= {"last_sealed_at": state.last_sealed_at}
     with tenant_scope(tenant_id):

@@ -49,7 +49,7 @@ class ApiKeyForm(PlatformForm):
 
 
 class StoredNameField(forms.CharField):
-    """A name as it is stored: `Archive memory` is `archive_memory`."""
+    """A name in its stored form: `Archive memory` is `archive_memory`."""
 
     def clean(self, value: Any) -> str:
         return str(super().clean(value)).strip().lower().replace(" ", "_")

@@ -14,7 +14,7 @@ from memories.tenancy.scopes import tenant_scope
 RESPONSE_TTL_HOURS = 24
 #: A claim that is not renewed for this time belongs to a process that died.
 CLAIM_SECONDS = 10
-#: The status of a claim whose request has committed a part of its work, and has no response yet.
+#: The status of a claim whose request has committed part of its work but has no response yet.
 PARTLY_DONE = 102
 
 
@@ -34,7 +34,7 @@ def claim_idempotency_key(
         created_at=now,
     )
     with tenant_scope(tenant_id, is_pipelined=True):
-        # A claim that a crash of the database loses is no loss: everything that was committed later is lost with it.
+        # A crash of the database may lose a claim, but everything that was committed later is then lost as well.
         set_locally({"synchronous_commit": "off"})
         is_new = IdempotencyRecord.objects.claim(record)
     if is_new:
@@ -88,9 +88,9 @@ def store_response(
 
 
 def release_idempotency_key(record: IdempotencyRecord) -> None:
-    """Delete the claim of a failed request, so that the client can retry; not one that was renewed or taken over.
+    """Delete the claim of a failed request, unless it was taken over, so that the client can retry.
 
-    That of a request which committed a part of its work stays: a repetition would do that part again.
+    The claim of a request that committed part of its work stays, because a repeated request would do that part again.
     """
     IdempotencyRecord.objects.filter(pk=record.pk, status=None, created_at=record.created_at).delete()
 

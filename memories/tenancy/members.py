@@ -20,10 +20,11 @@ class TenantMember:
     user: User
     role: Role | None
     is_member: bool
-    #: Whether the operator who looks at the page may change the role.
+    #: Whether the operator who views the page may change the role.
     has_own_role: bool = False
     has_second_factor: bool = False
-    #: Whether the operator may remove it: that of another person, as a superuser or as one who may change the role.
+    #: Whether the operator may remove the second factor: of another person, as a superuser or if they may change the
+    #: role.
     may_reset: bool = False
 
 
@@ -47,7 +48,7 @@ def tenant_members(tenant_id: UUID, operator: Operator) -> list[TenantMember]:
 def users_with_fixed_roles(users: Iterable[User], operator: Operator) -> set[int]:
     """Return the ids of users whose role the admin may not change: superusers, and members of other tenants.
 
-    A role holds in all tenants of a person, so an admin of one tenant must not give it in another.
+    A role applies in all tenants of a person, so an admin of one tenant must not assign it in another.
     """
     by_id = {user.pk: user for user in users}
     fixed = {pk for pk, user in by_id.items() if user.is_superuser}

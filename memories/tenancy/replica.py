@@ -20,7 +20,7 @@ from memory_platform.postgres.roles import API, REPLICA, logged_in_as
 
 logger = logging.getLogger(__name__)
 
-#: How often a process that reads looks how far the replica is, and how long it leaves alone one that is down.
+#: How often a reading process checks the lag of the replica, and how long it does not use one that is down.
 CHECK_SECONDS, RETRY_SECONDS = 0.5, 5.0
 
 Result = TypeVar("Result")
@@ -44,7 +44,7 @@ class ReplicaLag:
         return self._clock() - self._complete_until
 
     def keep_current(self) -> None:
-        """Check in a thread of its own, where the last check is too old: no request waits for a replica."""
+        """Check in a separate thread if the last check is too old, so that no request waits for a replica."""
         if self._clock() >= self._next_check and self._checking.acquire(blocking=False):
             self._next_check = self._clock() + CHECK_SECONDS
             threading.Thread(target=self._check_once, daemon=True).start()
@@ -90,7 +90,7 @@ def has_replica() -> bool:
 
 
 def note_write(tenant_id: UUID) -> None:
-    """Let all processes read the tenant from the primary until a usable replica has what was written."""
+    """Make all processes read the tenant from the primary until a usable replica has what was written."""
     if has_replica():
         try:
             cache.set(_key(tenant_id), 1, ceil(settings.DATABASE_REPLICA_LAG_SECONDS) + 1)
@@ -101,8 +101,8 @@ def note_write(tenant_id: UUID) -> None:
 def read_from_replica(tenant_id: UUID, read: Callable[[], Result]) -> Result:
     """Return what `read` finds: in the replica, or in the primary if the replica lacks a write or cannot be read.
 
-    `read` opens its own scopes, changes nothing, and may run twice. Only statements of the API's role move: an operator
-    sees each change at once.
+    `read` opens its own scopes, changes nothing, and may run twice. Only statements of the API's role use the replica,
+    so operators see each change immediately.
     """
     wrapper = cast(DatabaseWrapper, connection)
     if not has_replica() or connection.in_atomic_block or wrapper.login != API:

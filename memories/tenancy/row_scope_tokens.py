@@ -19,7 +19,7 @@ _STORE_KEY = (
 def row_scope_token(name: str, argument: str, backend_pid: int) -> str:
     """Return the value of `app.scope` for a scope in the connection of a server process; `argument` names its tenants.
 
-    A pooler may give each transaction another connection, so tokens are valid in all of them where there is one, but
+    A pooler may use another connection for each transaction, so behind one, tokens are valid in all connections, but
     only for `POOLED_TOKEN_SECONDS`.
     """
     place = f"0:{int(time.time())}" if settings.DATABASE_POOLER else str(backend_pid)

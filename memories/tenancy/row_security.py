@@ -11,8 +11,8 @@ POOLED_TOKEN_SECONDS = 300
 
 #: The secret is in a schema of its own, on which the application's role has no rights. Returns the argument of the
 #: scope if `app.scope` is a token of that kind for this connection, else NULL; behind a pooler, if it was made a few
-#: minutes before (ADR-0246). Types are qualified and there is no `SET search_path`, which would cost as much as the
-#: check: of the names that a caller could put in front, only types would be looked up.
+#: minutes before (ADR-0246). Types are qualified instead of using `SET search_path`, which would take as long as the
+#: check: of the names that a caller could shadow, only types would be looked up.
 ROW_SCOPES = """
 CREATE SCHEMA IF NOT EXISTS row_scopes;
 CREATE TABLE IF NOT EXISTS row_scopes.signing_key (inner_pad bytea NOT NULL, outer_pad bytea NOT NULL);
@@ -61,7 +61,7 @@ def row_security_policies(
 
 
 def enable_row_security(table: str, *, column: str = "tenant_id", is_read_to_authenticate: bool = False) -> Operation:
-    """Restrict a table to the scopes of memories/tenancy/scopes.py; FORCE applies to the owner, too."""
+    """Restrict a table to the scopes of memories/tenancy/scopes.py; with FORCE, this also applies to the owner."""
     made = row_security_policies(column=column, is_read_to_authenticate=is_read_to_authenticate)
     forward = [
         ROW_SCOPES,

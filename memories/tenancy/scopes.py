@@ -110,9 +110,9 @@ def last_write_held() -> Iterator[None]:
 
 
 def last_write_scope(tenant_id: UUID, *, is_pipelined: bool = False) -> AbstractContextManager[None]:
-    """Write in a tenant scope what a request writes last, so that its response can be stored in the transaction.
+    """Open a tenant scope for the last write of a request, so that its response can be stored in the same transaction.
 
-    What the request still does afterwards is short, because the transaction may be open until its end.
+    Anything the request does afterwards must be short, because the transaction may be open until its end.
     """
     stack = _last_write.get()
     if stack is not None and not connection.in_atomic_block:
@@ -121,7 +121,7 @@ def last_write_scope(tenant_id: UUID, *, is_pipelined: bool = False) -> Abstract
 
 
 class SecondScope:
-    """A scope on a second connection, beside a pipelined one, which takes all statements where there is no second."""
+    """A scope on a second connection next to a pipelined one, which takes all statements if there is no second."""
 
     def __init__(self, driver: Any) -> None:
         """`driver` is the second connection, or None."""
@@ -134,7 +134,7 @@ class SecondScope:
 
     @contextmanager
     def sending(self, *, is_last: bool = False) -> Iterator[None]:
-        """Send the statements of the block at once, on the second connection; `is_last` if none follow there."""
+        """Send the statements of the block immediately, on the second connection; `is_last` if none follow there."""
         driver = self._driver
         if driver is None:
             yield
@@ -146,7 +146,7 @@ class SecondScope:
             send_now(is_last=is_last)
 
     def start_first(self) -> None:
-        """Have the first connection run what was sent to it, while the second is used."""
+        """Make the first connection run its statements while the second is used."""
         if self._driver is not None:
             send_now()
 
@@ -165,8 +165,8 @@ def second_tenant_scope(tenant_id: UUID) -> Iterator[SecondScope]:
 def write_in_tenant_scope(tenant_id: UUID, write: Callable[[], Result]) -> Result:
     """Return the result of `write` in a `last_write_scope`; run it again, twice at most, after a conflict.
 
-    Two writes can each hold a row that the other's unique key needs; the database ends one of them, undone. An erasure
-    can delete a partition that the write has found.
+    Two writes can each lock a row that the other's unique key needs; the database then rolls one of them back. An
+    erasure can delete a partition that the write has found.
     """
     is_nested = connection.in_atomic_block
     for tries_left in reversed(range(CONFLICT_TRIES_MAX)):

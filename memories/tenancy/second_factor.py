@@ -38,7 +38,7 @@ def has_second_factor(user: User) -> bool:
 
 @transaction.atomic
 def use_second_factor_code(*, user: User, code: str, now: datetime) -> UsedCode | None:
-    """Return the kind of a code that is right, None for a wrong one; no code works a second time."""
+    """Return the kind of a correct code, None for a wrong one; no code works twice."""
     factor: SecondFactor | None = SecondFactor.objects.of_user(user.pk).locked().first()
     typed = plain_code(code)
     if factor is None or not typed:
@@ -64,7 +64,7 @@ def _cipher() -> MultiFernet:
 
 
 def encrypted_secret(secret: str) -> str:
-    """Return a secret as it is stored."""
+    """Return a secret in its stored, encrypted form."""
     return _cipher().encrypt(secret.encode()).decode()
 
 

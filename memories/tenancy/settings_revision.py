@@ -3,7 +3,7 @@
 from django.db import migrations
 from django.db.migrations.operations.base import Operation
 
-#: The function that the triggers call. It counts in the scope of whoever writes, which may write that tenant's rows.
+#: The function that the triggers call. It counts in the scope of the writer, which may write that tenant's rows.
 COUNT_CHANGES = """
 CREATE FUNCTION memories_settings_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

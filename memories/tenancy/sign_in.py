@@ -91,6 +91,6 @@ def take_sign_in_notice(user: User) -> SignInNotice | None:
 
 
 def delete_expired_sign_in_failures(*, now: datetime) -> int:
-    """Delete counts that no attempt looks at any more; return how many."""
+    """Delete counts that no attempt reads any longer; return how many."""
     deleted: int = SignInFailures.objects.last_before(now - FORGOTTEN_AFTER).delete()[0]
     return deleted

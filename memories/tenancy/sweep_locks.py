@@ -50,7 +50,7 @@ class SweepLock:
 
 @contextmanager
 def sweep_lock(name: str) -> Iterator[SweepLock | None]:
-    """Hold the lock during the block; yields None if another sweep has it. Only its owner releases it."""
+    """Keep the lock during the block; yield None if another sweep has it. Only its owner releases it."""
     lock = SweepLock(name, uuid4().int)
     if not cache.add(name, lock.owner, SWEEP_LEASE_SECONDS):
         yield None
@@ -62,9 +62,9 @@ def sweep_lock(name: str) -> Iterator[SweepLock | None]:
 
 
 def tenants_in_turn(sweep: str, tenant_ids: Iterable[UUID]) -> Iterator[UUID]:
-    """Return the tenants while there is time; after a run that was interrupted, begin behind its last tenant.
+    """Return the tenants while there is time; after an interrupted run, begin after its last tenant.
 
-    So no tenant waits for ever behind those with much work (ADR-0245).
+    This prevents tenants with much work from delaying others forever (ADR-0245).
     """
     place, ids = f"sweep.{sweep}", sorted(tenant_ids)
     last, left = cache.get(place), len(ids)

@@ -25,8 +25,8 @@ def tenant_page(to_read: str = "", *, to_change: str = "", state: str = "") -> C
     """Return the decorator of a page of one tenant, with the roles that may GET and POST; "" refuses the method.
 
     It turns the `tenant_id` of the URL into `request.tenant`, or returns 404. It opens no scope. `state` is the field
-    with the version, time or values that the form showed; a POST without it gets 428, because it could undo a change
-    that nobody saw (ADR-0275).
+    with the version, time or values that the form showed; a POST without it gets 428, because it could overwrite a
+    change that its user did not see (ADR-0275).
     """
     methods = [*(("GET", "HEAD") if to_read else ()), *(("POST",) if to_change else ())]
 

@@ -152,7 +152,7 @@ def restore(
 def record_of_every_tenant(superuser_url: str, database: str, verb: str, *, label: str, now: datetime) -> None:
     """Write an audit entry for each tenant: `label` did `verb` to all of it.
 
-    Raises `BackupError` where that is not possible, as in a standby or in tables of an earlier version.
+    Raises `BackupError` if that is not possible, as in a standby or in tables of an earlier version.
     """
     try:
         with connected(superuser_url, database) as connection:

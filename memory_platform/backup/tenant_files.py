@@ -48,16 +48,16 @@ class TenantTable:
 
 
 def tenant_tables() -> list[TenantTable]:
-    """Return every table in an order in which triggers find what they read (see `_in_order`)."""
+    """Return every table in an order in which triggers find the rows that they read (see `_in_order`)."""
     ordered = _in_order([model for model in apps.get_models() if has_tenant(model)])
     return [_table(Tenant), *map(_table, ordered)]
 
 
 def _in_order(models: list[type[Model]]) -> list[type[Model]]:
-    """Sort tables after those that they refer to, and those without references either way last.
+    """Sort tables after those that they refer to, and tables without references in either direction last.
 
     Triggers of the others write to the last ones, whose rows replace what was written. Constraints are checked at the
-    end, so a circle of references may be cut anywhere.
+    end, so a cycle of references may be cut anywhere.
     """
     names = {model._meta.label: model for model in sorted(models, key=lambda each: each._meta.label)}
     edges = {label: {each._meta.label for each in _parents(model)} & names.keys() for label, model in names.items()}

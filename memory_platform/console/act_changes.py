@@ -14,7 +14,7 @@ from memories.store.queries.texts import SEARCH_COLUMNS
 CHANGES_SHOWN_MAX = 3
 #: Characters of a former or new value.
 _VALUE_CHARACTERS = 60
-#: What the label says, or what follows from the text.
+#: Fields that the label states, or that are derived from the text.
 _UNSHOWN = ("archived_at", "member", "statements", "candidates", "receipt_id")
 _FIELD_NAMES = {"created": "days after creation", "archived": "days after archiving", "is_enabled": "on"}
 #: Acts that change a choice of fields.

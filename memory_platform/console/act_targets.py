@@ -1,4 +1,4 @@
-"""The targets of acts by their text or name: as Activity shows them, and those that a text finds. Inside a scope."""
+"""The targets of acts by text or name: for display on Activity, and for its search. Inside a scope."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -119,7 +119,7 @@ def act_target(tenant_id: UUID, entry: AuditEntry, place: int, texts: Mapping[st
 
 
 def _unnamed(kind: str, target_id: str) -> str:
-    """Return what a target without a name is called."""
+    """Return the label of a target without a name."""
     title = kind.replace("_", " ").capitalize()
     match kind:
         case "tenant" | "tenant_memo":  # there is one

@@ -53,7 +53,7 @@ class StoredValues:
 
 @dataclass(frozen=True)
 class ValueKind:
-    """Read the present values of targets of a tenant, and set the former ones; what is said then."""
+    """Functions that read the current values of targets and set former ones, and the message after that (`said`)."""
 
     read: Callable[[UUID, Collection[str]], Values]
     write: Callable[..., None]
@@ -77,7 +77,7 @@ def present_values(verb: str, tenant_id: UUID, target_ids: Collection[str]) -> V
 
 
 def are_present(values: Values, present: Values) -> bool:
-    """Whether every one of the values is the present one; a missing target has none."""
+    """Return whether all of the values are current; a missing target has none."""
     return all(
         present.get(target, {}).get(name) == value for target, own in values.items() for name, value in own.items()
     )
@@ -97,7 +97,8 @@ def set_former_values(
         VALUE_KINDS[verb].write(tenant_id, values.before, by=by, now=now)
     except ObjectDoesNotExist as error:
         raise NotFound("not_found", "What was changed no longer exists.") from error
-    # The action locks its rows only now, and stores the values that it replaced: those of another request show here.
+    # The action locks its rows only now and stores the values that it replaced, so changes of another request show
+    # here.
     undos = HygieneAct.objects.for_tenant(tenant_id).filter(act=HygieneAct.Act.CHANGE, at=now)
     if not all(are_present(stored_values(undo.changed).before, values.after) for undo in undos):
         raise changed_later()

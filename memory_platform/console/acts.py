@@ -70,12 +70,12 @@ class ActRow:
 
     @property
     def note(self) -> str:
-        """What is shown instead of Undo."""
+        """The text shown instead of Undo."""
         return NOTES.get(self.entry.verb, "Changed since" if self.has_values else _NO_VALUES)
 
     @property
     def note_url(self) -> str:
-        """The page on which a person can do what the note says, "" without one."""
+        """The URL of the page that the note refers to, "" without one."""
         has_page = self.entry.verb in NOTES and not self.note.startswith(FINAL) and self.targets
         return self.targets[0].url if has_page else ""
 
@@ -85,7 +85,7 @@ class ActRow:
         return max(len(self.entry.target_ids) - TARGETS_SHOWN_MAX, 0) if self.entry.target_kind == "memory" else 0
 
 
-#: Acts that are undone with what was stored for that.
+#: Acts that are undone with stored values.
 _STORED = STORED_ACTS.keys() | REPEATED_ACTS.keys() | VALUE_KINDS.keys()
 _IMPORTS = ("import_memories", "undo_import", "redo_import")
 POSSIBLE, FOR_ADMINS, DONE = "possible", "admins", "undone"
@@ -217,7 +217,7 @@ def _decided_at(entry: AuditEntry) -> datetime | None:
 
 
 def _compactions(tenant_id: UUID, entries: Sequence[AuditEntry]) -> Iterator[UUID]:
-    """Yield the last decision about each compaction, if it still holds."""
+    """Yield the last decision about each compaction, if it is still in effect."""
     rows = Compaction.objects.for_tenant(tenant_id).without_details()
     compactions = {str(row.pk): row for row in rows.with_ids(entry.target_ids[0] for entry in entries)}
     latest = rows.latest_applied_ids({row.session_id for row in compactions.values()}) if compactions else set()
@@ -231,7 +231,7 @@ def _compactions(tenant_id: UUID, entries: Sequence[AuditEntry]) -> Iterator[UUI
 def latest_acts(tenant_id: UUID, entries: Sequence[AuditEntry]) -> set[UUID]:
     """Return the ids of those entries that no other act on the same target followed. Up to two queries."""
     current = {entry.pk for entry in entries}
-    memos = [entry for entry in entries if entry.target_kind in _SINGLE]  # every version has an id of its own
+    memos = [entry for entry in entries if entry.target_kind in _SINGLE]  # every version has its own id
     others = [entry for entry in entries if entry.target_kind not in _SINGLE]
     rows = AuditEntry.objects.for_tenant(tenant_id).of_verbs(ACT_LABELS)
     latest: set[UUID] = set()

@@ -1,4 +1,4 @@
-"""Samples for the design guide: each component as pages show it, with made-up numbers."""
+"""Samples for the design guide: each component as on pages, with invented numbers."""
 
 from datetime import datetime, timedelta
 from types import SimpleNamespace
@@ -16,7 +16,7 @@ BREAKDOWN = {"relevance": 0.82, "recency": 0.64, "usefulness": 0.5, "confidence"
 
 
 def component_samples(now: datetime) -> dict[str, Any]:
-    """Return what the guide's template shows."""
+    """Return the components that the guide's template shows."""
     return {
         "themes": ["light", "dark"],
         "kinds": ["", "good", "warning", "bad"],

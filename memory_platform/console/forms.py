@@ -16,7 +16,7 @@ _LABEL = itemgetter(1)
 
 
 class EmailForm(PlatformForm):
-    """Where the owner of an account is told of failed sign-ins."""
+    """The address to which notices of failed sign-ins are sent."""
 
     email = forms.EmailField(label="E-mail", required=False, max_length=254)
 

@@ -48,7 +48,7 @@ def search_everything(
 ) -> list[SearchGroup]:
     """Return memories, contexts, sessions, partitions and, for admins, API keys; up to eight queries.
 
-    The first three are found by id or text. `by` is who submitted the text, None while somebody is typing.
+    The first three are found by id or text. `by` is who submitted the text, None while it is being typed.
     """
     if len(text) < SEARCH_CHARACTERS_MIN:
         return []

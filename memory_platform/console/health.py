@@ -213,7 +213,7 @@ def _row(sql: str, parameters: list[str] | None = None) -> tuple[object, ...]:
 #: Others do its work while it is down.
 OPTIONAL = frozenset({"replica"})
 NEED_DATABASE = frozenset({"vector", "role", "migrations", "embedding_models"})
-#: In the order of the answer: the database first.
+#: In the order of the response: the database first.
 CHECKS: dict[str, Callable[[], str]] = {
     "database": _database,
     "replica": _replica,

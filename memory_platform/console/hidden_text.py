@@ -13,7 +13,7 @@ from memories.services.store.hidden_characters import HIDDEN, code_point, has_hi
 MARKS_MAX = 8
 
 _RUN = re.compile(rf"{HIDDEN}+")
-#: Elements whose content is no text of the page, tags, and text. A form field keeps what it is about to store.
+#: Elements whose content is not text of the page, tags, and text. A form field keeps the text to be stored.
 _PIECES = re.compile(r"<(script|style|textarea|title)\b.*?</\1\s*>|<[^>]*>|[^<]+", re.DOTALL | re.IGNORECASE)
 
 

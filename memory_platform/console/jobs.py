@@ -57,7 +57,7 @@ class Job:
 
     @property
     def took_milliseconds(self) -> float | None:
-        """The time from start to end; None if one of them is unknown."""
+        """Return the milliseconds from start to end; None if one of them is unknown."""
         if self.started_at is None or self.finished_at is None or self.finished_at <= self.started_at:
             return None
         return (self.finished_at - self.started_at).total_seconds() * 1000
@@ -169,7 +169,7 @@ def _model_job(missing: Mapping[UUID, tuple[int, int]], model: EmbeddingModel) -
 
 # --- Notifications (ADR-0085) -----------------------------------------------------------------------------------------
 
-#: Jobs in one request; the browser asks for no more.
+#: Maximum jobs in one request; the browser requests no more.
 WATCHED_MAX = 20
 
 

@@ -53,7 +53,7 @@ def _may_read(request: HttpRequest) -> bool:
     if token:
         scheme, _, given = request.headers.get("Authorization", "").partition(" ")
         return scheme.lower() == "bearer" and secrets.compare_digest(given.strip().encode(), token.encode())
-    # Behind a proxy everybody seems to come from it.
+    # Behind a proxy, all requests seem to come from it.
     is_direct = not settings.TRUSTED_PROXIES and "X-Forwarded-For" not in request.headers
     return is_direct and request.META.get("REMOTE_ADDR", "") in _LOOPBACK
 

@@ -27,7 +27,7 @@ class _LoopTime:
 
 
 class TimeLimitMiddleware:
-    """Ends the work of a request that takes too long with 503; endpoints of the API answer with a problem."""
+    """Ends a request that takes too long with 503; API endpoints respond with a problem document."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response

@@ -31,7 +31,7 @@ class EmbeddedConfig:
 
     @property
     def url(self) -> str:
-        """The URL for a browser on this machine, with 127.0.0.1 if the host stands for all addresses."""
+        """The URL for a browser on this machine, with 127.0.0.1 if the host means all addresses."""
         host = "127.0.0.1" if self.host in {"0.0.0.0", "::"} else self.host  # noqa: S104 - compared, not bound
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/"
 

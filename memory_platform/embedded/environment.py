@@ -16,7 +16,7 @@ NO = frozenset({"0", "false", "no", "off"})
 REDIS_CACHE = "django.core.cache.backends.redis.RedisCache"
 REDIS_TIMEOUT_SECONDS = 1.0
 REPLICA_TIMEOUT_SECONDS = 2
-#: Above it, and above the longest time limit of a task, a slow task would run twice at once.
+#: The broker's visibility timeout, longer than any time limit of a task: otherwise, a slow task would run twice.
 VISIBILITY_TIMEOUT_SECONDS = 1800
 SENTINEL_SCHEME, SENTINEL_POOL = "sentinel://", "memory_platform.embedded.sentinel.SentinelPool"
 _REDIS_OPTIONS = {
@@ -76,7 +76,7 @@ def broker_options(url: str, data_dir: Path, sentinel: Mapping[str, str]) -> dic
 
 
 def replica_config(config: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of a replica: one that does not answer is given up soon, because the primary does."""
+    """Return the settings of a replica, with short timeouts, because the primary can be used instead."""
     options = config["OPTIONS"]
     options |= {"connect_timeout": REPLICA_TIMEOUT_SECONDS, "tcp_user_timeout": REPLICA_TIMEOUT_SECONDS * 1000}
     if "pool" in options:

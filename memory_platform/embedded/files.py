@@ -15,7 +15,7 @@ PASSWORD_BYTES = 24
 
 
 class StartError(Exception):
-    """An error whose message tells the person at the terminal what is wrong and what to do."""
+    """An error whose message explains to the person at the terminal what is wrong and what to do."""
 
 
 @dataclass(frozen=True)

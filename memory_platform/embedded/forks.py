@@ -19,7 +19,7 @@ _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @dataclass
 class ForkedProcess:
-    """A child of this process, with what the supervisor uses of `subprocess.Popen`."""
+    """A child of this process, with the part of the interface of `subprocess.Popen` that the supervisor uses."""
 
     pid: int
     returncode: int | None = None
@@ -53,7 +53,7 @@ def fork(name: str, main: Callable[[], object], *, log: Path) -> ForkedProcess:
     log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     sys.stdout.flush()
     sys.stderr.flush()
-    # Until the child has handlers of its own, a signal would run those of the supervisor in it.
+    # Until the child has its own handlers, a signal would run those of the supervisor in it.
     former = signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
     try:
         pid = os.fork()

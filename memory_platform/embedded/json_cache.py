@@ -5,7 +5,7 @@ from typing import Any
 
 
 class JsonSerializer:
-    """The serializer of Django's Redis cache; integers stay readable for INCR."""
+    """The serializer of Django's Redis cache; integers are stored so that INCR can read them."""
 
     def dumps(self, value: Any) -> int | bytes:
         return value if type(value) is int else json.dumps(value).encode()

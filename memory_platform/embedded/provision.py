@@ -14,9 +14,9 @@ logger = logging.getLogger(__name__)
 
 # Folds accents and other scripts in lower() and full-text search without ICU, the same on every machine.
 LOCALE = "PG_UNICODE_FAST"
-# What PostgreSQL 17 has of it: folds one character at a time.
+# The closest locale of PostgreSQL 17, which folds one character at a time.
 LOCALE_BEFORE_18 = "C.UTF-8"
-# Any number, the same for all: two provisioning runs wait for each other instead of failing.
+# An arbitrary number, the same for all runs, so that two provisioning runs wait for each other instead of failing.
 PROVISIONING_LOCK = 7_301_846_552
 #: The longest wait of the app for a lock; then the request is answered with 503 and the task tried again.
 LOCK_WAIT_MAX_SECONDS = 10
@@ -63,7 +63,7 @@ def _make_role(server: psycopg.Connection, login: DatabaseLogin) -> None:
         server.execute(sql.SQL("CREATE ROLE {}").format(role))
     alter = sql.SQL("ALTER ROLE {} LOGIN NOCREATEDB NOCREATEROLE NOINHERIT PASSWORD {}")
     server.execute(alter.format(role, sql.Literal(login.password)))
-    if _is_superuser(server):  # only a superuser may even say so; a new role has neither
+    if _is_superuser(server):  # only a superuser may even name these attributes; a new role has neither
         server.execute(sql.SQL("ALTER ROLE {} NOSUPERUSER NOBYPASSRLS NOREPLICATION").format(role))
 
 
@@ -83,7 +83,7 @@ def _make_database(
     server.execute(sql.SQL("REVOKE ALL ON DATABASE {db} FROM PUBLIC").format(**names))
     for app in apps:
         names["app"] = sql.Identifier(app.role)
-        # A temporary table could stand in for one of ours in the next request of the same connection.
+        # A temporary table could replace one of the platform's tables in the next request of the same connection.
         server.execute(sql.SQL("REVOKE TEMPORARY ON DATABASE {db} FROM {app}").format(**names))
         server.execute(sql.SQL("GRANT CONNECT ON DATABASE {db} TO {app}").format(**names))
 

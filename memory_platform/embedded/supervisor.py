@@ -58,7 +58,7 @@ from memory_platform.embedded.provision import EMBEDDED_ROLES, embedded_logins, 
 from memory_platform.embedded.redis import launch_redis, wait_for_redis
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# Together below the five seconds within which everything is gone.
+# In total less than the five seconds within which all processes must have ended.
 APP_TIMEOUT_SECONDS = 3.0
 SERVER_TIMEOUT_SECONDS = 1.5
 READY_TIMEOUT_SECONDS = 90.0
@@ -170,7 +170,7 @@ class Supervisor:
         return processes.spawn_process("watcher", command, log=log, cwd=PROJECT, stdin=subprocess.PIPE)
 
     def _launch_servers(self) -> tuple[ServerUrls, list[Callable[[], object]]]:
-        """Start the servers; return the URLs, and what waits until they answer and prepares the roles."""
+        """Start the servers; return the URLs, and a function that waits until they respond and prepares the roles."""
         config = self._config
         waits: list[Callable[[], object]] = []
         urls, superuser_url = config.database_urls, ""
@@ -248,7 +248,8 @@ class Supervisor:
         log = self._data_dir / "logs" / f"{name}.log"
 
         def main() -> None:
-            # What shows others that the supervisor runs must end with it, whatever runs on.
+            # Files that show that the supervisor is running must be closed with it, even if other processes keep
+            # running.
             self._lock.close()
             if stdin := self._servers[0].child.process.stdin:
                 stdin.close()
@@ -310,7 +311,7 @@ class Supervisor:
         time.sleep(SUPERVISOR_POLL_SECONDS)
 
     def _note_end(self, part: Part) -> None:
-        # What it left in its group, such as web workers, must not stay beside the new ones.
+        # Remaining processes of its group, such as web workers, must not run next to the new ones.
         processes.signal_group(part.child.process.pid, signal.SIGKILL)
         sys.stderr.write(describe_end(part.child, part.record_end(time.monotonic())))
         sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""Django's `LOGGING`: one line an event; memory text never appears in one."""
+"""Django's `LOGGING`: one line per event, never with memory text."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def logging_config(level: str, log_format: str) -> dict[str, Any]:
         # Their messages carry the prompt or the request path with its query.
         "loggers": {
             **{name: {"level": "WARNING"} for name in ("openai", "httpx2", "httpcore2")},
-            # A line for each request and task, where a program reads the log.
+            # A line for each request and task, if a program reads the log.
             "memory_platform.requests": {"level": level if log_format == "json" else "WARNING"},
         },
     }

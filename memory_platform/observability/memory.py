@@ -1,4 +1,4 @@
-"""Return unused memory of a process to the system, and keep what was loaded out of garbage collection."""
+"""Return unused memory of a process to the system, and exempt loaded objects from garbage collection."""
 
 import ctypes
 import gc
@@ -13,13 +13,12 @@ def trim_memory() -> None:
 
 
 def exempt_loaded_objects() -> None:
-    """Keep all objects out of garbage collection, before processes fork.
+    """Exempt all current objects from garbage collection, before processes fork; they are never freed.
 
-    They stay anyway. Collecting garbage among them would now and then delay a request by a sixth of a second, and would
-    give each child a copy of its own.
+    Examining them would sometimes delay a request by a sixth of a second, and would give each child its own copy.
     """
     gc.collect()
     gc.freeze()
     # The oldest generation is collected only if the objects that may join it are a quarter of those that the last
-    # collection left. Without this one, the exempt objects would count as left.
+    # collection left. Without this collection, the exempt objects would count as left.
     gc.collect()

@@ -57,8 +57,8 @@ class DatabaseFeatures(features.DatabaseFeatures):
 class DatabaseSchemaEditor(schema.DatabaseSchemaEditor):
     """Adds the tenant to the keys of tables that have one, after the id: an index also serves look-ups by id alone.
 
-    A migration that is one transaction does not wait long for a lock (ADR-0201); one that is none builds indexes
-    concurrently, for which it may have to wait longer, but nobody waits for it.
+    A migration in a transaction does not wait long for a lock (ADR-0201). One without a transaction builds indexes
+    concurrently, for which it may wait longer, but no other statement waits for it.
     """
 
     # A foreign key that `_create_fk_sql` does not write would refer to `id` alone.
@@ -179,7 +179,7 @@ class TransactionStart:
         if self._is_sent:
             return execute(sql, params, many, context)
         self._is_sent = True
-        # psycopg sends these in ways of their own, which must not be part of a pipeline
+        # psycopg sends these in its own way, which must not be part of a pipeline
         if many or isinstance(context["cursor"].cursor, ServerCursor):
             self._send(lambda: None)
             return execute(sql, params, many, context)
@@ -290,7 +290,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self.ensure_connection()
         wrapper: Any = self  # Django's stubs leave the next method out
         if wrapper.connection._pipeline is not None and not (self.execute_wrappers or self.queries_logged):
-            # the pipeline converts errors, and nothing else is left for Django's cursor to do
+            # the pipeline converts errors, and Django's cursor has nothing else to do
             return PreparedCursor(self.connection)
         with self.wrap_database_errors:
             return wrapper._prepare_cursor(PreparedCursor(self.connection))
@@ -299,7 +299,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def second_connection(self) -> Iterator[Any]:
         """Yield another connection of the pool in a pipeline, or None while other requests of this process use any.
 
-        Those need the processors, and with each connection in use the database has more to keep in its caches.
+        Those need the processors, and each connection in use needs more of the database's caches.
         """
         self.ensure_connection()  # as the same role
         pool: Any = None if self.in_atomic_block else self.pool

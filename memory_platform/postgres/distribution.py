@@ -8,7 +8,7 @@ from psycopg import sql
 
 from memory_platform.postgres.base import TENANT_COLUMN, has_tenant
 
-#: Its id is what the other tables call `tenant_id`.
+#: Its id is the `tenant_id` of the other tables.
 TENANTS = "memories_tenant"
 #: What row-level security reads on each node.
 _SIGNING_KEY = "row_scopes.signing_key"
@@ -31,7 +31,7 @@ def distributed_tables() -> dict[str, str]:
 
 
 def reference_tables() -> list[str]:
-    """Return the tables that every node needs whole: those without a tenant to which others' foreign keys refer."""
+    """Return the tables that every node needs completely: those without a tenant to which foreign keys refer."""
     distributed = distributed_tables()
     referenced = {
         field.related_model._meta.db_table
@@ -44,7 +44,7 @@ def reference_tables() -> list[str]:
 
 
 def distribution_statements(connection: Any) -> Iterator[str]:
-    """Yield the statements; foreign keys are dropped meanwhile, as some refer in a circle."""
+    """Yield the statements; foreign keys are dropped during the distribution, because some form a cycle."""
     distributed = distributed_tables()
     with connection.cursor() as cursor:
         cursor.execute(_FOREIGN_KEYS, {"tables": [*distributed]})

@@ -23,7 +23,7 @@ class PreparedCursor(Cursor[Any]):
     def _queue(self, query: Any, params: Any) -> bool:
         """Add a statement that the connection has prepared to the pipeline; return False for any other.
 
-        psycopg's own way locks the connection and passes four generators, none of which has anything to wait for.
+        psycopg's own method locks the connection and runs four generators, none of which has anything to wait for.
         """
         connection: Any = self._conn
         self._tx = Transformer(self)
@@ -38,7 +38,7 @@ class PreparedCursor(Cursor[Any]):
 
     def _fetch_pipeline(self) -> None:
         super()._fetch_pipeline()
-        super()._fetch_pipeline()  # again, if the server was asked to answer earlier statements first
+        super()._fetch_pipeline()  # once more, if the results of earlier statements were requested first
 
 
 class BatchingPipeline(Pipeline):
@@ -52,7 +52,7 @@ class BatchingPipeline(Pipeline):
     _answered_first = 0
 
     def answer_so_far(self) -> None:
-        """Have the server answer the statements so far at once; the next read does not wait for later ones."""
+        """Make the server return the results so far immediately; the next read does not wait for later statements."""
         if len(self.result_queue) < 2:  # a setting of the scope, which nobody reads
             return
         self.command_queue.append(self.pgconn.send_flush_request)
@@ -85,8 +85,8 @@ class BatchingPipeline(Pipeline):
         while self.command_queue:
             self.command_queue.popleft()()
         if self._is_ending:
-            # the library sends all with the end of a pipeline; asking the server to send its answers would be a second
-            # system call, which wakes it up once more
+            # the library sends everything at the end of a pipeline; requesting the results would be a second system
+            # call, which wakes the server again
             self._is_ending, flush, self._answered_first = False, False, 0
             yield from send(self.pgconn)
         later: list[Any] = []

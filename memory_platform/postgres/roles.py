@@ -45,7 +45,7 @@ def logged_in_as(*aliases: str) -> Iterator[None]:
 
 @contextmanager
 def logged_in_across_tenants() -> Iterator[None]:
-    """Run the block as a role that may open scopes of all tenants; keep a role other than that of the API."""
+    """Run the block as a role that may open scopes of all tenants; a role other than that of the API is kept."""
     is_api = cast(DatabaseWrapper, connection).login == API
     with logged_in_as(*([MAINTENANCE, CONSOLE] if is_api else [])):
         yield

@@ -62,7 +62,7 @@ class BadRequestMiddleware:
 
 
 class ConflictMiddleware:
-    """Answers 409 to a page's change that met another one on the same rows and that no view turned into an error."""
+    """Responds with 409 to a page's change that conflicts with another one and that no view turned into an error."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -79,9 +79,9 @@ class ConflictMiddleware:
 
 
 class PolicyMiddleware:
-    """Sends with every response the policies on what a page may load and use: no camera, no location and so on.
+    """Sends the policies on what a page may load and use (no camera, no location and so on) with every response.
 
-    The middleware of django-csp, which builds the policy, would build it again for each response (ADR-0173).
+    The middleware of django-csp would build the policy again for each response (ADR-0173).
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:

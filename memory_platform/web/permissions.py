@@ -52,7 +52,7 @@ def operator_required(role: str, *, to_change: str = "") -> Callable[[PageView],
 
 
 def needs_second_factor(role: Role) -> bool:
-    """Whether people of this role may do nothing without a second factor."""
+    """Whether people with this role need a second factor to do anything."""
     return bool(settings.ADMIN_TWO_FACTOR_REQUIRED) and role is Role.ADMIN
 
 

@@ -1,4 +1,4 @@
-"""QR codes as one SVG path, drawn by the page itself: the text in them leaves the server in no other request."""
+"""QR codes as one SVG path inside the page, so that their text is not part of any other request."""
 
 from dataclasses import dataclass
 from itertools import groupby

@@ -17,7 +17,7 @@ _REFERENCE_GONE, _STORED_MEANWHILE = "23503", "23505"
 
 
 def is_conflict(error: BaseException) -> bool:
-    """Return whether the database refused a change because another one came first."""
+    """Return whether the database refused a change because of a concurrent one."""
     state = getattr(error.__cause__, "sqlstate", None)
     return isinstance(error, IntegrityError) and state in {_REFERENCE_GONE, _STORED_MEANWHILE}
 

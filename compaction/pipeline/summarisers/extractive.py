@@ -17,9 +17,9 @@ from compaction.services.pipeline.statements.selection import choose_statements
 from compaction.services.pipeline.stored_statements import CANDIDATES_MAX, CitedStatement
 from compaction.services.sessions.turns import LIVE, SessionTurn
 
-#: Roles with lasting facts: the session keeps what tools answer and systems order.
+#: Roles with lasting facts; tool outputs and system instructions remain in the session.
 SPEAKING = frozenset({"user", "assistant"})
-#: A summary takes no statement that is worth less, a journal none that less probably deserves a memory of its own.
+#: The minimum worth of a statement in a summary, and the minimum probability of being lasting in a journal.
 SUMMARY_WORTH_MIN, JOURNAL_LASTING_MIN = 0.2, 0.1
 #: Statements of at least this worth make a summary longer than planned.
 LONGER_WORTH_MIN = 0.4

@@ -22,7 +22,7 @@ _T = TypeVar("_T")
 
 #: Models exceed the requested length, so the request is below the budget.
 REQUESTED_BUDGET_SHARE = 0.8
-#: The share of a window for prompt, messages and answer; the rest is for estimation errors.
+#: The share of a window for prompt, messages and response; the rest is for estimation errors.
 _WINDOW_SHARE = 0.8
 #: Status codes that blame the texts: too long, not acceptable, refused.
 BLAMES_TEXT = frozenset({400, 413, 422})
@@ -76,9 +76,9 @@ class OpenAIChatSummariser:
     def _request_all(
         self, task: SummaryTask, prompt: Callable[[int], str], schema: Mapping[str, Any]
     ) -> tuple[list[CitedStatement], int]:
-        """The answers about all parts, one after the other; the first part includes the earlier statements.
+        """Return the results of all parts, requested one after the other, and the number of dropped items.
 
-        The number is that of items which cite nothing that was sent.
+        These cite nothing that was sent. The first part includes the earlier statements.
         """
         (list_name,), started = schema["required"], time.monotonic()
         parts = self._parts(task)
@@ -98,7 +98,7 @@ class OpenAIChatSummariser:
         return statements, dropped
 
     def _parts(self, task: SummaryTask) -> list[list[SessionTurn]]:
-        """The messages in parts that fit the model's window with prompt, earlier statements and answer."""
+        """Return the messages in parts that fit the model's window with prompt, earlier statements and response."""
         calculator = budget_calculator()
 
         def count(text: str) -> int:
@@ -123,7 +123,7 @@ class OpenAIChatSummariser:
         return min(left, self._timeout)
 
     def _answer(self, model: str, messages: Sequence[Any], schema: Mapping[str, Any], seconds: float) -> str:
-        """The text of the model's answer; an endpoint without schemas is asked for JSON alone."""
+        """Return the text of the model's response; an endpoint without schemas is asked only for JSON."""
         if self._takes_schema:
             try:
                 return self._call(model, messages, {"type": "json_schema", "json_schema": schema}, seconds)
@@ -155,7 +155,7 @@ class OpenAIChatSummariser:
 
 
 def _in_time(call: Callable[[], _T], seconds: float) -> _T:
-    """Return what the call returns, else raise `TimeoutError`; an endpoint that keeps sending spaces never ends."""
+    """Return the result of the call or raise `TimeoutError`: an endpoint that keeps sending spaces never ends."""
     done: Future[_T] = Future()
 
     def work() -> None:

@@ -12,11 +12,11 @@ SummaryTokenCounter = Callable[[str], int]
 
 @dataclass(frozen=True)
 class SummaryTask:
-    """Messages to summarise in order, after the statements of the summary before.
+    """Messages to summarise in order, after the statements of the preceding summary.
 
-    A summary with more statements of certain worth than fit `budget_tokens` may have `longest_tokens`, if that is more.
-    Only models use `prompt` and `model`. `time_limit_seconds` bounds the whole task, None means each summariser's own
-    limit. Tokens are those of the session's model.
+    A summary with more statements of sufficient worth than fit `budget_tokens` may have `longest_tokens`, if that is
+    more. Only models use `prompt` and `model`. `time_limit_seconds` bounds the whole task, None means each summariser's
+    own limit. Tokens are those of the session's model.
     """
 
     messages: Sequence[SessionTurn]
@@ -31,10 +31,10 @@ class SummaryTask:
 
 @dataclass(frozen=True)
 class SummaryResult:
-    """The text that takes the place of the messages, and the statements it consists of.
+    """The text that replaces the messages, and its statements.
 
-    `candidates` are the statements that did not fit, best first; `dropped` counts those of a model's answer that could
-    not be used.
+    `candidates` are the statements that did not fit, best first; `dropped` counts the unusable statements of a model's
+    response.
     """
 
     text: str
@@ -61,8 +61,8 @@ class Summariser(Protocol):
 class SummariserError(Exception):
     """No summary was made. `is_permanent`: the same task would fail again at any time.
 
-    `detail` never quotes a message; `retry_after_seconds` is the provider's request, 0 without one. `blames_task`: the
-    provider works, but does not accept this task.
+    `detail` never quotes a message; `retry_after_seconds` is the wait that the provider requests, 0 without one.
+    `blames_task`: the provider works, but does not accept this task.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The summariser of this deployment, from settings; made once a process, at the first use."""
+"""The summariser of this deployment, from settings; created once per process, at the first use."""
 
 from functools import cache
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ def has_model() -> bool:
 
 
 def configured_summariser() -> Summariser:
-    """Return the summariser that settings name: a model where an endpoint or a key is given, else rules alone."""
+    """Return the summariser that settings name: a model if an endpoint or a key is given, else the rules."""
     return _model_summariser() if has_model() else _extractive
 
 

@@ -32,7 +32,7 @@ PROMPTS_OFFERED_MAX = 50
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a decision was refused, what changed meanwhile, and the entered text, which the page keeps."""
+    """Why a decision was refused, what has changed since, and the entered text, which the page keeps."""
 
     detail: str
     change: ReviewChange | None = None
@@ -130,7 +130,7 @@ def decide_and_respond(
 ) -> HttpResponseBase:
     """Decide and redirect: to the same review, or with `should_continue` to the next one, which offers undo.
 
-    `refuse` renders an error in another way than as a refusal of the whole page.
+    `refuse` renders an error differently from a refusal of the whole page.
     """
     address = ReviewAddress(request)
     with tenant_scope(request.tenant.id):

@@ -117,7 +117,7 @@ class AlertStep(StrEnum):
 
 
 def alert_step(value: float, threshold: int, *, is_open: bool) -> AlertStep:
-    """Return whether the alert of a rule opens, closes or stays as it is at this value."""
+    """Return whether the alert of a rule opens, closes or is unchanged at this value."""
     is_met = value >= threshold
     if is_met == is_open:
         return AlertStep.KEEP
@@ -126,7 +126,7 @@ def alert_step(value: float, threshold: int, *, is_open: bool) -> AlertStep:
 
 @dataclass(frozen=True)
 class MeasuredRun:
-    """A finished evaluation: what has to be equal for two runs to be compared, and evidence recall 0..1 by budget."""
+    """A finished evaluation: the values that must be equal in two compared runs, and evidence recall 0..1 by budget."""
 
     group: tuple[str, ...]
     recall: Mapping[int, float]

@@ -1,4 +1,4 @@
-"""Which texts quote an erased one, and what is left of them (ADR-0130)."""
+"""Which texts quote an erased one, and how they are redacted (ADR-0130)."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,7 +13,7 @@ from memories.services.time_limits import in_time
 #: A text quotes another if they share this many words in a row, or a whole sentence of at least `SENTENCE_WORDS_MIN`.
 RUN_WORDS = 8
 SENTENCE_WORDS_MIN = 4
-#: What stands in the place of an erased sentence.
+#: The text that replaces an erased sentence.
 ERASED = "[erased]"
 
 _WORD = re.compile(r"\w+")
@@ -50,7 +50,7 @@ class QuotedTexts:
         return any(self._quoted(_words(text)) for text in strings_in(value))
 
     def redact(self, value: Any) -> Any:
-        """Return a text or JSON value in which `ERASED` replaces each sentence that quotes; keys stay."""
+        """Return a text or JSON value in which `ERASED` replaces each sentence that quotes; keys are kept."""
         return mapped_strings(value, self._redact_text)
 
     def _redact_text(self, text: str) -> str:

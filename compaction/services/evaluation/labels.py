@@ -1,4 +1,4 @@
-"""Labelled sessions: messages with what a summary of them must keep, and what a memory must never hold.
+"""Labelled sessions: messages, what a summary of them must keep, and what a memory must never contain.
 
 docs/corpus.md describes the format.
 """
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Self
 
-#: Words that a text must contain: of every group at least one, whatever the case.
+#: Words that a text must contain: at least one of every group, in any case.
 RequiredWords = tuple[tuple[str, ...], ...]
 
 DECISION, CONSTRAINT, OTHER = "decision", "constraint", "other"
@@ -18,7 +18,7 @@ NEVER_REASONS = ("injection", "quote", "tool", "speculation", "small_talk", "que
 
 
 class LabelledSessionError(ValueError):
-    """The file is no labelled session, or a label does not fit its messages."""
+    """The file is not a labelled session, or a label does not fit its messages."""
 
 
 @dataclass(frozen=True)

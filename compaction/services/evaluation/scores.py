@@ -1,4 +1,4 @@
-"""What a compaction of a labelled session keeps, holds and mislabels, as far as a program can tell."""
+"""What a compaction of a labelled session keeps, stores and mislabels, as far as a program can determine it."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -62,7 +62,7 @@ class Share:
 
 @dataclass(frozen=True)
 class CompactedSession:
-    """What a compaction made of a labelled session.
+    """The result of compacting a labelled session.
 
     `facts` are the new entries of the journal, `extracted` all statements from which the summary was chosen, and
     `numbers` the messages' numbers by id.

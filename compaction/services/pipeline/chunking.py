@@ -47,7 +47,7 @@ def _pieces(turn: SessionTurn, room_tokens: int, count_tokens: Callable[[Session
 
 
 def _seam(text: str) -> int:
-    """Where to cut near the middle: behind a line, a sentence or a word."""
+    """Return where to cut near the middle: after a line, a sentence or a word."""
     half = len(text) // 2
     ends = (place + len(mark) for mark in ("\n", ". ", " ") if (place := text.rfind(mark, half // 2, half)) > 0)
     return next(ends, half)

@@ -1,4 +1,4 @@
-"""Whether a statement of a model says what its messages say: support, figures, names, negation, quotes (ADR-0104)."""
+"""Whether a model's statement agrees with its messages: support, figures, names, negation, quotes (ADR-0104)."""
 
 import re
 from bisect import bisect_left
@@ -28,13 +28,14 @@ from compaction.services.pipeline.stored_statements import (
 from compaction.services.sessions.turns import SessionTurn
 from memories.services.time_limits import in_time
 
-#: A date that no message names may be counted from "yesterday" or "next week": so many days around the message's own.
+#: A date that no message names may result from "yesterday" or "next week": at most this many days from the message's
+#: date.
 DAYS_AROUND_MAX = 31
-#: Sentences that share almost as many words as the nearest one speak for or against a negation as well.
+#: Sentences that share almost as many words as the nearest one also count for or against a negation.
 NEAREST_SHARE = 0.8
-#: A statement is compared with the sentences that have its rarest words: so many words, so many sentences of each.
+#: A statement is compared with sentences that contain its rarest words: the number of words, and sentences per word.
 STEMS_COMPARED_MAX, COMPARED_PER_STEM_MAX = 6, 50
-#: A short form of a name has at least so many letters.
+#: A short form of a name has at least this many letters.
 SHORT_NAME_LETTERS = 3
 
 _FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
@@ -58,7 +59,7 @@ class Flaw(StrEnum):
 
 @dataclass(frozen=True)
 class SupersededText:
-    """What somebody said before a later message replaced it; both with the ids of their messages."""
+    """A statement that a later message replaced, and the replacement, both with the ids of their messages."""
 
     text: str
     message_ids: tuple[str, ...]
@@ -94,7 +95,7 @@ class Source:
 
     @cached_property
     def dates(self) -> Set[str]:
-        """The dates that it names, as they are compared."""
+        """The dates that it names, in comparable form."""
         return {normalised for found in find_dates(self._text) for normalised in found.values}
 
     @cached_property
@@ -223,7 +224,7 @@ def check_statements(
 
 
 def find_flaw(statement: str, sources: CitedSources) -> Flaw | None:
-    """Return why the cited messages do not say the statement, None if they do. The first reason counts."""
+    """Return why the cited messages do not support the statement, None if they do. The first reason counts."""
     if statement.rstrip().endswith(("?", "？")):
         return Flaw.QUESTION
     if sources.turns and all(turn.role == "tool" for turn in sources.turns):
@@ -238,12 +239,12 @@ def find_flaw(statement: str, sources: CitedSources) -> Flaw | None:
 
 
 def _status_flaw(statement: str, sources: CitedSources) -> Flaw | None:
-    """Whether the statement rests on what nobody states: an open question, a suggestion or somebody else's text."""
+    """Whether the statement is based only on an open question, a suggestion or another person's text."""
     statuses = {status for source in sources.messages for status in source.stems_by_status}
     allowed = [SentenceStatus.STATED]
     if rule_cues(language_name(statement)).attributions.search(statement.casefold()):
         allowed += [SentenceStatus.QUOTED, SentenceStatus.TOOL, SentenceStatus.HEDGED]
-    if len(sources.turns) > 1:  # a question and its answer, a suggestion and who takes it up
+    if len(sources.turns) > 1:  # a question and its answer, a suggestion and its acceptance
         allowed += [SentenceStatus.QUESTION, SentenceStatus.HEDGED, SentenceStatus.TOOL]
     if statuses <= set(allowed) or _is_supported(statement, sources, allowed):
         return None

@@ -13,7 +13,7 @@ from compaction.services.sessions.turns import SessionTurn
 
 @dataclass(frozen=True)
 class FactSentence:
-    """A sentence as it was said, who said it when, and the facts in it."""
+    """A verbatim sentence, its speaker and date, and the facts in it."""
 
     speaker: str
     sentence: str
@@ -23,7 +23,7 @@ class FactSentence:
 
     @property
     def text(self) -> str:
-        """The sentence with who said it when, as it reads on its own."""
+        """The sentence with its speaker and date, so that it can be understood alone."""
         day = f" ({date_text(self.stated_on)})" if self.stated_on else ""
         return f"{self.speaker}{day}: {self.sentence}"
 

@@ -1,4 +1,4 @@
-"""What one compaction does to a session: masks first, summarises only what is still over the target (ADR-0067)."""
+"""The plan of a compaction: it masks first, and summarises only if the session is still over its target (ADR-0067)."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ SPAN_TOO_SMALL = "span_too_small"
 class CompactionPlan:
     """What is masked (`mask_ids`) and then summarised (`span_ids`, empty where no summary is needed).
 
-    A tool output may be in both: it is masked whatever becomes of the summary. `reason` says why there is no summary.
+    A tool output may be in both: it is masked even if no summary is made. `reason` says why there is no summary.
     `span_tokens` counts the span as masked, `tokens_after` a summary of the planned length (`summary_budget_tokens`).
     More statements of certain worth, and facts that it would lose, make it longer, up to `summary_tokens_at_most`.
     """
@@ -88,8 +88,8 @@ def plan_compaction(
     """Return what to do about a session's messages, given in order.
 
     `fixed_tokens` are those of directive and current summary together; `summary_tokens` those of the current summary,
-    which a new one replaces; `reserved_tokens` of the window are for anything else. `is_forced`: a summary was
-    requested although the session is under its target or the span is small. Raises `ValueError` for nonsense.
+    which a new one replaces; `reserved_tokens` of the window are for everything else. `is_forced`: a summary was
+    requested although the session is under its target or the span is small. Raises `ValueError` for invalid numbers.
     """
     if window <= 0 or min(fixed_tokens, reserved_tokens) < 0 or not 0 <= summary_tokens <= fixed_tokens:
         raise ValueError("a window is above 0, and the current summary is a part of the fixed tokens")
@@ -113,7 +113,7 @@ def plan_compaction(
     before = fixed_tokens + sum(turn.context_tokens for turn in turns)
     after_masking = fixed_tokens + sum(turn.context_tokens for turn in masked)
 
-    # units with a pinned part stay
+    # units with a pinned part are kept
     units = (unit for unit in tool_call_units(masked) if unit[-1] < first)
     leaving = (unit for unit in units if not any(masked[index].pinned for index in unit))
     span = [masked[index] for index in sorted(chain.from_iterable(leaving))]
@@ -170,10 +170,11 @@ def _reason(
 
 
 def _summary_budget(desired: int, *, room: int, room_in_window: int, replaced: int) -> int:
-    """The tokens of a summary that should have `desired`: those within the room under the target, yet at least half.
+    """Return the tokens of a summary that should have `desired`: those that fit under the target, but at least half.
 
-    Long messages that stay for now go over the target until they are masked or leave; facts dropped from a summary to
-    make space for them are lost permanently. At least the minimum, and always fewer than what it replaces.
+    Long messages that are still preserved exceed the target until they are masked or summarised; facts dropped from a
+    summary to make space for them are lost permanently. The result is at least the minimum, and always less than what
+    the summary replaces.
     """
     least = min(desired // 2, room_in_window)
     return min(max(min(desired, room), least, MIN_SUMMARY_TOKENS), replaced - 1)

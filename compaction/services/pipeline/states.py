@@ -13,9 +13,9 @@ PROPOSE, APPLY_ACTION, FAIL = "propose", "apply", "fail"
 DECISION_ACTIONS = APPROVE, REJECT, EDIT, STRIKE, REGENERATE, ROLL_BACK, RETRY, REOPEN, MARK_REVIEWED = (
     *("approve", "reject", "edit", "strike", "regenerate", "rollback", "retry", "reopen", "mark_reviewed"),
 )
-#: Offered beside EDIT while a summary lost facts; no transition of its own.
+#: Offered next to EDIT if a summary lost facts; not a separate transition.
 APPEND_MISSING = "append_missing"
-#: Offered beside EDIT: remove a statement, add a candidate, or both; no transition of its own.
+#: Offered next to EDIT: remove a statement, add a candidate, or both; not a separate transition.
 SWAP = "swap"
 
 TRANSITIONS: Mapping[tuple[str, str], str] = {
@@ -38,7 +38,7 @@ TRANSITIONS: Mapping[tuple[str, str], str] = {
 
 
 class TransitionError(Exception):
-    """An action that a compaction's state does not allow: it came too late or too early."""
+    """An action that the state of a compaction does not allow."""
 
     code = "conflict"
 

@@ -1,4 +1,4 @@
-"""The part of a summary that is stored as a memory: what is not stored as a fact of its own (ADR-0104)."""
+"""The part of a summary that is stored as a memory: statements that are not stored as separate facts (ADR-0104)."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
@@ -9,9 +9,9 @@ from compaction.services.pipeline.stored_statements import CitedStatement, share
 from memories.services.hygiene.statements import states_the_same
 from memories.services.time_limits import in_time
 
-#: Only texts that share so many words of content are compared as statements.
+#: Only texts that share this many content words are compared as statements.
 COMPARED_SHARE_MIN = 0.8
-#: A statement is compared with texts that have its rarest words: so many words, so many texts of each.
+#: A statement is compared with texts that contain its rarest words: the number of words, and texts per word.
 STEMS_COMPARED_MAX, COMPARED_PER_STEM_MAX = 3, 10
 
 
@@ -26,7 +26,7 @@ def text_without_stored(summary: str, statements: Sequence[CitedStatement], stor
 
 
 def without_stored(statements: Sequence[CitedStatement], stored: Collection[str]) -> list[CitedStatement]:
-    """Return the statements that none of the stored texts says."""
+    """Return the statements that none of the stored texts contains."""
     words = {normalised_words(text) for text in stored}
     stems_of = {text: shared_stems(text) for text in in_time(stored)}
     by_stem: defaultdict[str, list[str]] = defaultdict(list)

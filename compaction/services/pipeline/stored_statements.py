@@ -9,8 +9,9 @@ from typing import Any, Self
 from compaction.services.pipeline.retention.check import RetainedFact, RetentionResult, fact_weight
 from compaction.services.pipeline.statements.languages import stop_words
 
-#: A statement is dropped when fewer of its content words occur in what it cites. Of 1,210 facts that a model noted of
-#: conversations, 83 % reach it with the messages that they cite, and 2 % with others of the same session.
+#: A statement is dropped if a smaller share of its content words occurs in the cited messages. Of 1,210 facts that a
+#: model extracted from conversations, 83 % reach this share with the messages that they cite, and 2 % with other
+#: messages of the session.
 SUPPORTED_SHARE_MIN = 0.5
 #: A compaction stores this many of the next-best statements, which a reviewer can swap in.
 CANDIDATES_MAX = 30
@@ -18,7 +19,7 @@ CANDIDATES_MAX = 30
 SHARED_STEM_CHARACTERS = 5
 
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
-#: Who speaks is no content.
+#: The speaker is not content.
 _SPEAKING = frozenset({"user", "assistant", "said", "says"})
 #: Why there is no share: the messages state nothing that counts, or are in a language without rules.
 NO_FACTS, NO_RULES = "no_facts", "no_rules_for_language"
@@ -26,7 +27,7 @@ NO_FACTS, NO_RULES = "no_facts", "no_rules_for_language"
 
 @dataclass(frozen=True)
 class CitedStatement:
-    """A text and the messages it cites. `is_from_earlier`: from the former summary; `is_edited`: by a person, kept.
+    """A text and its cited messages. `is_from_earlier`: from the former summary; `is_edited`: by a person, always kept.
 
     `replaces` are the texts of earlier statements that it replaced, `worth` the probability that a reader would keep it
     (1 for those of a model or a person).

@@ -14,25 +14,26 @@ from compaction.services.pipeline.stored_statements import CitedStatement, share
 REVIEW_REASON_CHARACTERS_MAX = 500
 SUMMARY_BYTES_MAX = 256 * 1024
 _BREAK = re.compile(r"(?<=[.!?])\s+|\n+")
-#: The end of a sentence with a letter right behind it.
+#: The end of a sentence that is directly followed by a letter.
 _RUN_ON = re.compile(r"[.!?](?=[^\W\d_])")
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’»)]*$")
 #: Separators between statements that share a sentence.
 _JOINTS = " \t\r\n;"
 #: The label that a statement opens with, such as "Assistant:".
 _LABEL = re.compile(r"\w+(?: \w+)?:(?= )")
-#: The most messages that a rewritten sentence cites, and the share of it that they must say.
+#: The maximum messages that a rewritten sentence cites, and the share of its words that they must contain.
 _SOURCES_MAX = 3
 SOURCE_SHARE_MIN = 0.34
-#: Statements are looked up by so many last characters.
+#: Statements are looked up by this many last characters.
 _END_CHARACTERS = 8
 
 
 def parse_statements(text: str, before: Sequence[CitedStatement], messages: Mapping[str, str]) -> list[CitedStatement]:
-    """Return a statement for each sentence of `text`: the former one where it is unchanged, else a person's.
+    """Return a statement for each sentence of `text`: the former one if it is unchanged, else a person's.
 
     A former one may look as a summary shows it: under the heading of its day, and in a sentence that it shares with
-    others of the same opening. A person's sentence cites the messages (texts by id) that say most of it, or none.
+    others of the same opening. A person's sentence cites the messages (texts by id) that contain most of its words, or
+    none.
     """
     rest = text
     placed: list[tuple[int, CitedStatement]] = []
@@ -56,9 +57,10 @@ def parse_statements(text: str, before: Sequence[CitedStatement], messages: Mapp
 
 
 def split_appended_text(text: str, before: Sequence[CitedStatement]) -> str:
-    """Return the text with a line break where a person continued right behind a former statement, without a space.
+    """Return the text with a line break where a person continued directly after a former statement, without a space.
 
-    A small letter there continues a name, such as `Node.js`, and so does what a former statement has there itself.
+    A lower-case letter there continues a name, such as `Node.js`, as does text that the former statement itself has
+    there.
     """
     forms = sorted({form.rstrip(".!?") for one in before for several in _forms(one) for form in several} - {""})
     by_end: defaultdict[str, list[str]] = defaultdict(list)
@@ -104,7 +106,7 @@ def add_to_text(text: str, statement: CitedStatement, *, after: CitedStatement |
 
 
 def _forms(statement: CitedStatement) -> tuple[tuple[str, str], list[str]]:
-    """The statement alone and under the heading of its day, and both without what they open with."""
+    """Return the statement alone and under the heading of its day, and both without their label."""
     whole = (statement.text, drop_repeated_day(statement.text, statement.stated_on))
     return whole, [form.removeprefix(lead).strip() for form in whole for lead in _leads(statement)]
 

@@ -7,7 +7,7 @@ from compaction.services.pipeline.stored_statements import CitedStatement
 from compaction.services.review.edited_statements import add_to_text, remove_from_text
 from compaction.services.review.kinds import kind_priority
 
-#: So many characters of a statement find its place in the message.
+#: Characters of a statement by which its place in the message is found.
 _OPENING_CHARACTERS = 24
 
 
@@ -26,7 +26,7 @@ class StatementOrder:
         return [*statements[:index], added, *statements[index:]]
 
     def _place(self, statement: CitedStatement) -> tuple[int, ...]:
-        """Return sequence and position of what the statement says; () for one that cites no known message."""
+        """Return sequence and position of the statement's text; () if it cites no known message."""
         known = [one for one in statement.message_ids if one in self.sequences]
         if not known:
             return ()
@@ -44,7 +44,7 @@ def swap_text(
     render: Callable[[Sequence[CitedStatement]], str],
     before: Sequence[CitedStatement],
 ) -> str:
-    """Return the text of `statements`, which were `before`; wording and layout that a person chose stay."""
+    """Return the text of `statements`, which were `before`; a person's wording and layout are kept."""
     if text == render(before):
         return render(statements)
     if removed:
@@ -58,7 +58,7 @@ def swap_text(
 def statements_to_leave(statements: Sequence[CitedStatement], tokens: Sequence[int], lacking: int) -> list[int]:
     """Return the indexes of the statements of at least `lacking` tokens, the least important and shortest first.
 
-    What a person wrote stays.
+    Text of a person is kept.
     """
     large_enough = [
         index

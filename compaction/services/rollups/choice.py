@@ -20,7 +20,7 @@ _NOT_STATED = (SentenceRole.CODE, SentenceRole.TABLE, SentenceRole.QUOTE)
 
 @dataclass(frozen=True)
 class StoredText:
-    """A memory, or what a person wrote about a partition below; `day` None is no heading of its own."""
+    """A memory, or a person's text about a partition below; with `day` None, it has no heading."""
 
     id: str
     content: str
@@ -61,7 +61,7 @@ def _statements(text: StoredText, main: Language) -> list[Statement]:
     content = " ".join(text.content.split())
     if len(content) <= WHOLE_CHARACTERS_MAX:
         return [_statement(text, content)]
-    # a quotation in a long memory is left to the sentence that says whose it is
+    # a quotation in a long memory stays with the sentence that names its author
     sentences = (one for one in split_sentences(text.content, language) if one.role not in _NOT_STATED)
     return [_statement(text, one.text) for one in sentences]
 

@@ -53,7 +53,7 @@ def new_message_problems(rows: Sequence[NewMessage], *, now: datetime) -> list[F
 def tool_call_problems(
     rows: Mapping[int, NewMessage], *, called: Collection[str], answered: Collection[str]
 ) -> list[FieldProblem]:
-    """Return what is wrong with calls and results in their session; `rows` by their place, in order.
+    """Return the problems of calls and results in their session; `rows` by their index, in order.
 
     `called` and `answered` are ids of calls and results that the session has already. A call's id occurs once in a
     session, a result follows its call, and there is one for each.
@@ -78,7 +78,7 @@ def tool_call_problems(
 
 
 def text_problem(value: object, *, bytes_max: int = CONTENT_BYTES_MAX) -> tuple[str, str] | None:
-    """Return code and detail of why `value` cannot be stored as text; None where it can."""
+    """Return code and detail of why `value` cannot be stored as text; None if it can."""
     if not isinstance(value, str):
         return "not_text", "Must be a string."
     if "\x00" in value:

@@ -1,4 +1,4 @@
-"""What a session's next context needs of its window, by part (ADR-0100)."""
+"""The share of the window that a session's next context needs, by part (ADR-0100)."""
 
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ class PressureParts(NamedTuple):
 
 
 def reserved_tokens(window: int) -> int:
-    """Return the tokens of a window that reply and memories need, whatever is said in the session."""
+    """Return the tokens of a window that reply and memories need, regardless of the messages."""
     return window_share_tokens(window, RESERVED_SHARE)
 
 

@@ -22,13 +22,13 @@ SESSION_MEMORIES_SECTION, SESSION_SUMMARY_SECTION, _MESSAGES = SESSION_SECTION_O
 )
 MEMORY_SECTIONS = ("tenant_memo", "partition_summaries", "focus", "linked_memories", "memories")
 
-# What labels in a message's marker take beside its stored tokens.
+# The tokens of labels in a message's marker, in addition to its stored tokens.
 NAME_LABEL_TOKENS = 4
 CALLS_MARKER_TOKENS = 3
 
 
 def default_budget(window: int, max_output_tokens: int | None, *, is_exact: bool) -> tuple[int, int]:
-    """Return the default budget of a context and the tokens reserved for the answer, at most 15 % of the window."""
+    """Return the default budget of a context and the tokens reserved for the reply, at most 15 % of the window."""
     reserve = min(response_reserve(window, max_output_tokens), int(window * RESPONSE_RESERVE_SHARE))
     safety = 0 if is_exact else math.ceil(window * SAFETY_SHARE)
     return window - reserve - safety, reserve
@@ -37,8 +37,8 @@ def default_budget(window: int, max_output_tokens: int | None, *, is_exact: bool
 def session_section_budgets(sections: Mapping[str, Mapping[str, Any]], budget: int) -> dict[str, Mapping[str, Any]]:
     """Return the budgets of memories, summary and messages from the sections of a budget profile.
 
-    Memories with memo, partition summaries and links are one section here: a quarter of the budget, or what the
-    profile gives them together. Where it lacks memo or memories, the greater of the two.
+    Memories with memo, partition summaries and links are one section here: a quarter of the budget, or their total in
+    the profile. If the profile lacks memo or memories, the greater of the two.
     """
     own = 0
     for setting in filter(None, map(sections.get, MEMORY_SECTIONS)):
@@ -52,8 +52,8 @@ def session_section_budgets(sections: Mapping[str, Mapping[str, Any]], budget: i
 class SessionBudget:
     """The tokens of a context that memories, summary and messages may use, in this order (ADR-0100).
 
-    What fits whole is never cut to a share. Where not everything fits, memories keep the tokens that the pressure
-    counts for them, or their whole share where none are counted, and the shares of the profile divide the rest.
+    If everything fits, nothing is cut to a share. Otherwise, memories keep the tokens that the pressure counts for
+    them, or their whole share if none are counted, and the shares of the profile divide the rest.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class SessionBudget:
         self.memory_tokens = min(room, left - self._kept_free)
 
     def has_summary(self) -> bool:
-        """Return whether the summary fits beside memories that use all they may."""
+        """Return whether the summary fits in addition to memories that use their whole budget."""
         return 0 < self._summary_cost <= self._allocation.left - self._kept_free - max(self.memory_tokens, 0)
 
     def take_memories(self, tokens: int) -> None:
@@ -138,5 +138,5 @@ def newest_unit_tokens(turns: Sequence[SessionTurn]) -> int:
 
 
 def order_by_tool_units(turns: Sequence[SessionTurn]) -> list[SessionTurn]:
-    """Return the turns with every result right behind its call, as providers demand; else in their order."""
+    """Return the turns with every result directly after its call, as providers require; otherwise in their order."""
     return [turns[index] for unit in tool_call_units(turns) for index in unit]

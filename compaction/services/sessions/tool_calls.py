@@ -14,7 +14,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class CallError(ValueError):
-    """What is wrong with a list of calls: `place` in it (such as `0.function.name`), stable `code`, `detail`."""
+    """A problem of a list of calls: `place` in it (such as `0.function.name`), stable `code`, `detail`."""
 
     def __init__(self, code: str, detail: str, place: str = "") -> None:
         super().__init__(detail)

@@ -1,4 +1,4 @@
-"""A conversation as provider-ready messages and as one text that no message can forge a part of (ADR-0073)."""
+"""A conversation as provider-ready messages and as one text, no part of which a message can imitate (ADR-0073)."""
 
 import json
 import re
@@ -9,8 +9,8 @@ from typing import Any
 from context.services.rendering import LINE_BREAK
 from memories.services.store.hidden_characters import HIDDEN_CHARACTER, show_hidden
 
-#: What a message's marker line and the empty line before it take beside its stored tokens; the call that a result
-#: answers comes on top. Measured; the finished text is counted anyway.
+#: The measured tokens of a message's marker line and the preceding empty line, in addition to its stored tokens and the
+#: call id of a result. The finished text is counted in any case.
 MARKER_TOKENS = 4
 CHARACTERS_PER_CALL_ID_TOKEN = 2
 

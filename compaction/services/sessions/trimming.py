@@ -24,8 +24,9 @@ class TrimmedTurns:
 def trim_to_newest_turns(turns: Sequence[SessionTurn], token_budget: int, *, unread_before: int = 0) -> TrimmedTurns:
     """Return the newest whole units that fit in `token_budget`; pinned ones come first, compacted ones never.
 
-    A unit larger than what pinned ones leave is skipped; the first that does not fit in the rest ends the search, so
-    that the conversation has no gap. `turns` may lack those of `UnreadTurns` before the sequence `unread_before`.
+    A unit larger than the space left by pinned ones is skipped; the first that does not fit in the rest ends the
+    search, so that the conversation has no gap. `turns` may lack those of `UnreadTurns` before the sequence
+    `unread_before`.
     """
     shown = [turn for turn in turns if turn.state != COMPACTED]
     groups = [(unit, [shown[index] for index in unit]) for unit in tool_call_units(shown)]

@@ -24,9 +24,9 @@ class SimulationPoint:
 
 @dataclass
 class SimulationCost:
-    """Tokens sent to a model over the session and their price, 0 where none was given.
+    """Tokens sent to a model over the session and their price, 0 if none was given.
 
-    A context over the window is truncated to what is not reserved. `summary_call_tokens` are read and written by a
+    A context over the window is truncated to the unreserved tokens. `summary_call_tokens` are read and written by a
     summariser.
     """
 
@@ -56,7 +56,7 @@ class Simulation:
     cost: SimulationCost
     reserved_tokens: int = 0
     points: list[SimulationPoint] = field(default_factory=list)
-    #: Those that made a summary, without masking alone.
+    #: Compactions that wrote a summary, without those that only masked.
     compactions: int = 0
     masked: int = 0
     compacted: int = 0
@@ -72,13 +72,13 @@ def simulate_session(
     reserved_tokens: int = 0,
     price_per_million: float = 0.0,
 ) -> Simulation:
-    """Return the course of `turns`, in order and as they were written, under `policy`.
+    """Return the course of `turns`, given in order as originally written, under `policy`.
 
     `reserved_tokens` of the window are for the reply and memories.
 
-    A context is requested before each answer of the assistant (before every message where it has none); there a session
-    over the emergency threshold is compacted. A pause of the policy's idle minutes over the sleep threshold compacts it
-    on schedule. Every summary is as long as it may be.
+    A context is requested before each answer of the assistant (before every message if there is none); a session over
+    the emergency threshold is compacted at that point. A pause of the policy's idle minutes compacts a session over the
+    sleep threshold on schedule. Every summary has its maximum length.
     """
     played = [replace(turn, state=LIVE) for turn in turns]
     answers = {"assistant"} if any(turn.role == "assistant" for turn in played) else {turn.role for turn in played}
@@ -140,7 +140,7 @@ class _Course:
         cost.tokens_sent_without_compaction += min(sent_without, room)
 
     def compact_over(self, threshold: float, event: str) -> None:
-        """Compact where the pressure reaches the threshold and there is something to do."""
+        """Compact if the pressure reaches the threshold and there is something to do."""
         if self.pressure < threshold:
             return
         plan = plan_compaction(

@@ -21,7 +21,7 @@ register = template.Library()
 
 @register.inclusion_tag("compaction/sessions/_pressure.html")
 def session_gauge(session: Session, policy: CompactionPolicy, *, has_legend: bool = False) -> dict[str, Any]:
-    """Show what the session's next context needs by part, with the thresholds of its policy marked."""
+    """Show the tokens that the session's next context needs by part, with the thresholds of its policy marked."""
     gauge = pressure_gauge(pressure_parts(session), session.max_context_tokens, policy)
     return {"gauge": gauge, "has_legend": has_legend}
 
@@ -31,7 +31,7 @@ def session_gauge(session: Session, policy: CompactionPolicy, *, has_legend: boo
 def retention_bar(share: float | str | None, floor: float | None) -> SafeString:
     """Return the share of the facts that a summary keeps, with the threshold marked; cached for lists.
 
-    None, or "" where a stored record has no share, says that it was not measured.
+    None, or "" if a stored record has no share, means that it was not measured.
     """
     measured = share if isinstance(share, int | float) else None
     return render_to_string("compaction/sessions/_retention_bar.html", {"share": measured, "floor": floor})

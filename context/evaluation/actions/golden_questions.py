@@ -37,7 +37,7 @@ def collect_golden_question(
 ) -> GoldenQuestion:
     """Add a question with this evidence, or add the evidence to the same question. Return the question.
 
-    `max_tokens` is the budget that the question was asked with; the same question keeps its own.
+    `max_tokens` is the budget with which the question was asked; an existing question keeps its budget.
 
     Raises `InvalidInput` by field, `Conflict` `busy`.
     """

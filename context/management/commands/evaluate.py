@@ -22,7 +22,7 @@ from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import admin_write_scope, tenant_scope
 from memory_platform.web.numerals import counted
 
-#: Names of corpora that are no paths.
+#: Names of corpora that are not paths.
 NAMED = {"golden": EvaluationRun.Corpus.GOLDEN, "updated-facts": EvaluationRun.Corpus.UPDATED_FACTS}
 FILE = EvaluationRun.Corpus.FILE
 

@@ -1,4 +1,4 @@
-"""Assign profiles. The rows of past assignments stay, so that any recorded time can be read."""
+"""Assign profiles. The rows of past assignments are kept, so that any recorded time can be read."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ class Assignments(Generic[_Row]):
 
         The earlier assignment of the target ends now; the same profile again changes nothing. `replaces` is the profile
         that the caller saw there, "" for none. Raises `InvalidInput` naming the field, `NotFound` for an absent key,
-        `Conflict` where another request changed the assignment first.
+        `Conflict` if another request changed the assignment first.
         """
         column = _target(tenant_id, **target)
         self.check(tenant_id, profile_name)
@@ -69,7 +69,7 @@ class Assignments(Generic[_Row]):
     ) -> _Row:
         """End the assignment of a `target`, if it is of the profile `replaces`, or of any.
 
-        Raises `NotFound` where there is none, else as `assign` does.
+        Raises `NotFound` if there is none, otherwise as `assign` does.
         """
         row = self._active(tenant_id, _target(tenant_id, **target))
         if row is None:
@@ -86,7 +86,7 @@ class Assignments(Generic[_Row]):
     ) -> _Row:
         """Undo an assignment of the profile to a `target`, or with `has_ended` the end of one.
 
-        Raises `Conflict` where the target was assigned or ended since, else as `assign` does.
+        Raises `Conflict` if the target was assigned or ended since, otherwise as `assign` does.
         """
         if has_ended:
             return self.assign(tenant_id=tenant_id, profile_name=profile_name, replaces="", by=by, now=now, **target)

@@ -89,7 +89,7 @@ def restore_budget_profile(*, tenant_id: UUID, name: str, by: Actor, now: dateti
 def rename_budget_profile(*, tenant_id: UUID, name: str, new_name: str, by: Actor, now: datetime) -> BudgetProfile:
     """Give the numbers and the assignments of a profile to a new one, and retire it.
 
-    Receipts keep the name that they were made with. Raises `InvalidInput` or `Conflict` about the field `name`.
+    Receipts keep the name with which they were stored. Raises `InvalidInput` or `Conflict` about the field `name`.
     """
     created = create_budget_profile(tenant_id=tenant_id, name=new_name, based_on=name, by=by, now=now)
     assigned = BudgetProfileAssignment.objects.for_tenant(tenant_id).active().of_profile(name)
@@ -148,7 +148,7 @@ def _open_version(
     changed = [number.field for number in changed_numbers(base, draft)]
     if not changed:
         return base
-    # never before the version in front of it began, whichever of two requests came first
+    # never before the start of the preceding version, whichever of two requests came first
     at = max(now, base.recorded_from or now)
     if base.pk is not None:
         base.recorded_to = at

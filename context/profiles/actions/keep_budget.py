@@ -13,7 +13,7 @@ from memories.tenancy.audit import Actor
 
 
 class KeepBudgetIn(StrEnum):
-    """Where a budget is kept."""
+    """The place in which a budget is saved."""
 
     PROFILE = "profile"
     NEW_PROFILE = "new"

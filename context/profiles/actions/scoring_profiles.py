@@ -72,8 +72,8 @@ def edit_scoring_profile(
 ) -> ScoringProfileVersion:
     """Save `changes` to version `edited_from` as a new draft; without any difference return that version.
 
-    Raises `Conflict` with code `locked` for a built-in profile and `profile_changed` where there is a newer version
-    that the editor did not see, `NotFound` for an unknown profile, `InvalidInput` naming every invalid number.
+    Raises `Conflict` with code `locked` for a built-in profile and `profile_changed` if there is a newer version that
+    the editor did not see, `NotFound` for an unknown profile, `InvalidInput` naming every invalid number.
     """
     rows = _locked_versions(tenant_id, name)
     newest, base = rows[0], _of_number(rows, edited_from)

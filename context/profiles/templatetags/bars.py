@@ -25,7 +25,7 @@ def score_component_label(name: str) -> str:
 
 @register.filter
 def component_description(name: str) -> str:
-    """Return what a component of a score means, in a sentence; "" for an unknown one."""
+    """Return the meaning of a score component, in a sentence; "" for an unknown one."""
     return PART_WORDS.get(name, "")
 
 
@@ -36,7 +36,7 @@ def share_percent_text(value: float) -> str:
 
 
 class _Figure(str):
-    """A formatted number, which needs no escaping: that takes longer than everything else about a bar."""
+    """A formatted number, which needs no escaping; escaping would take longer than the rest of a bar."""
 
     __slots__ = ()
 
@@ -60,7 +60,7 @@ def _as_texts(part: ScorePart) -> dict[str, str]:
 @register.simple_tag
 @lru_cache(maxsize=500)
 def swatch(name: str, pattern: str = "") -> SafeString:
-    """Return the colour and the pattern of a part of a bar, shown beside its name."""
+    """Return the colour and the pattern of a part of a bar, shown next to its name."""
     return render_to_string("context/profiles/_swatch.html", {"name": name, "pattern": pattern})
 
 
@@ -115,5 +115,5 @@ def budget_bar(blocks: Iterable[tuple[str, int]], used: int, max_tokens: int) ->
 
 @register.inclusion_tag("context/profiles/_share_bar.html")
 def share_bar(part: int, whole: int) -> dict[str, float]:
-    """Draw how much of something is used, as one bar without figures."""
+    """Draw the used share of something as one bar without figures."""
     return {"percent": round(min(100 * part / whole, 100), 1) if whole else 0.0}

@@ -16,7 +16,7 @@ register = template.Library()
 
 @register.filter
 def policy_choices(chosen: Mapping[str, Any]) -> list[str]:
-    """Return what a profile's compaction policy changes from the defaults, in words."""
+    """Return in words how a profile's compaction policy differs from the defaults."""
     known = [(name, chosen[name]) for name in POLICY_FIELDS if name in chosen]
     return [f"{POLICY_FIELDS[name].label.lower()} {policy_value_text(name, value)}" for name, value in known]
 

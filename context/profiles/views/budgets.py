@@ -1,4 +1,4 @@
-"""The budget profiles: numbers by version, and what a change of them does."""
+"""Pages of budget profiles: numbers by version, and the effect of changing them."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -57,7 +57,7 @@ from memory_platform.web.flash_messages import add_flash
 from memory_platform.web.htmx import HtmxRequest, wants_fragment
 from memory_platform.web.rendering import loads_result_later, render_page
 
-# Where the columns that are typed in another shape are drawn.
+# The form fields of columns whose input has another name.
 _FIELDS_OF_FORM = {"sections": "room_memories", "include_summaries_at": "levels"} | {
     f"compaction.{name}": f"compaction_{name}" for name in POLICY_FIELDS
 }
@@ -80,7 +80,7 @@ def budget_profiles(request: HtmxRequest, name: str = DEFAULT_BUDGET_PROFILE_NAM
 def _effect_inputs(
     request: HtmxRequest, name: str, typed: QueryDict | None, questions: list[SavedQuestion] | None = None
 ) -> dict[str, Any]:
-    """Return what the effect of the form is computed from; inside a scope."""
+    """Return the inputs for the effect of the form; inside a scope."""
     current = find_budget_profile(request.tenant.id, name)
     if typed is None and questions is None:
         questions, _ = saved_questions(request.tenant.id, request.tenant.name)
@@ -152,7 +152,7 @@ def _page_with_effect(request: HtmxRequest, page: dict[str, Any]) -> HttpRespons
 def _drafted(
     request: HtmxRequest, current: BudgetProfile, changes: Mapping[str, Any], partition: str
 ) -> dict[str, Any]:
-    """Return the draft, what it changes, and the profile that serves the partition of the question."""
+    """Return the draft, its changes, and the profile of the partition of the question."""
     draft = draft_budget_profile(current, changes)
     with tenant_scope(request.tenant.id):
         serving = budget_profiles_for(request.tenant.id, [partition])[partition]
@@ -161,7 +161,7 @@ def _drafted(
 
 
 def _effect(request: HtmxRequest, page: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the trial question answered with the active numbers and, where they differ, with the draft."""
+    """Return the contexts of the trial question with the active numbers and, if they differ, with the draft."""
 
     trial, now = page["trial"].cleaned_data, timezone.now()
 

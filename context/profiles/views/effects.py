@@ -1,4 +1,4 @@
-"""What the numbers in a form would do to the saved questions, before they are saved; GET only, changes nothing."""
+"""The effect of the numbers in a form on the saved questions, before they are saved; GET only, changes nothing."""
 
 from time import perf_counter
 from typing import Any
@@ -28,7 +28,7 @@ from memory_platform.web.rendering import render_page
 
 @tenant_page("viewer")
 def profile_effect(request: HtmxRequest, kind: ProfileKind, name: str) -> HttpResponseBase:
-    """Show the typed numbers of a profile on the saved questions, against those of the edited version."""
+    """Show the effect of the entered numbers on the saved questions, compared with those of the edited version."""
     page = (_budget_effect if kind is BUDGET_KIND else _scoring_effect)(request, name)
     page["section"] = kind.section
     return render_page(request, "context/profiles/saved_effect.html", page, fragment="effect", form=page["form"])
@@ -58,7 +58,7 @@ def _scoring_effect(request: HtmxRequest, name: str) -> dict[str, Any]:
 
 
 def try_scoring_profile(request: HtmxRequest, base: ScoringProfileVersion, form: ScoringProfileForm) -> dict[str, Any]:
-    """Return the saved questions and what the typed numbers change; errors are added to the form."""
+    """Return the saved questions and the effect of the entered numbers; errors are added to the form."""
     numbers = base.numbers
     if form.is_valid():
         with errors_on_form(form, SCORING_FORM_FIELDS):

@@ -1,4 +1,4 @@
-"""What the pages that change profiles share: the question before a change, and the selected version."""
+"""Code shared by the pages that change profiles: the confirmation before a change, and the selected version."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ def ask_to_confirm(
     explanation: list[str],
     changes: Sequence[tuple[str, ProfileFieldComparison]] = (),
 ) -> HttpResponse:
-    """Return the page or the dialog that asks before a version changes."""
+    """Return the page or the dialog that asks for confirmation before a version changes."""
     page = {
         "section": kind.section,
         "question": question,

@@ -1,4 +1,4 @@
-"""Publish, roll back and retire versions of scoring profiles: each page asks first."""
+"""Publish, roll back and retire versions of scoring profiles, each after a confirmation page."""
 
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
@@ -28,7 +28,7 @@ from memory_platform.web.rendering import render_page
 
 @tenant_page("admin", to_change="admin", state="replaces")
 def scoring_publish(request: HtmxRequest, name: str, version: int) -> HttpResponseBase:
-    """Ask with the publishing requirements; a POST publishes the version."""
+    """Show the publishing requirements; a POST publishes the version."""
     if request.method != "POST":
         return _publish_page(request, name, version, None)
     form = PublishForm(request.POST)

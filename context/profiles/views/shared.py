@@ -116,7 +116,7 @@ def _target_text(row: ProfileAssignment) -> str:
 
 
 def _target(request: HtmxRequest, api_key: str, partition: str) -> dict[str, Any]:
-    """Return the target as the actions take it; an unknown prefix of a key stays, so that they refuse it."""
+    """Return the target for the actions; an unknown key prefix is kept, so that they reject it."""
     if not api_key:
         return {"partition_path": partition}
     with tenant_scope(request.tenant.id):

@@ -1,4 +1,4 @@
-"""The context log: the contexts that agents received, and what the same requests give today."""
+"""The context log: the contexts that agents received, and the results of the same requests today."""
 
 from datetime import datetime
 from http import HTTPStatus
@@ -41,7 +41,7 @@ _COLUMNS = (SortColumn("when", "created_at", datetime),)
 def receipts(request: HtmxRequest) -> HttpResponseBase:
     """Show the contexts that agents received, newest first; filters and page are in the address.
 
-    A live list asks again with `seen`, which costs one index search unless there are newer contexts (ADR-0166).
+    A live list polls with `seen`, which costs one index search unless there are newer contexts (ADR-0166).
     """
     form = ReceiptFilterForm(request.GET)
     request.GET = without_parameters(request.GET, "seen")  # type: ignore[assignment]
@@ -68,7 +68,7 @@ def receipts(request: HtmxRequest) -> HttpResponseBase:
 
 
 def _live_list(request: HtmxRequest, form: ReceiptFilterForm, table: TablePage, now: datetime) -> dict[str, Any]:
-    """Return the address that a live list asks for newer contexts, and which of its contexts are new."""
+    """Return the URL that a live list polls for newer contexts, and which of its contexts are new."""
     if not form.cleaned_data["live"] or table.order.sort_value or table.previous_query is not None:
         return {}
     newest, seen = table.rows[0].created_at if table.rows else now, form.cleaned_data["seen"]
@@ -132,7 +132,7 @@ def _workbench_query(row: Receipt) -> str:
 
 
 def _today(request: HtmxRequest, given: Preview, receipt_id: UUID) -> dict[str, Any]:
-    """Return what the same inputs give with today's data, or why they are refused."""
+    """Return the context of the same inputs with today's data, or the reason why they are rejected."""
     tenant_id = request.tenant.id
     try:
         replayed = replay_context(

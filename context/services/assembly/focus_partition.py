@@ -8,7 +8,8 @@ from memories.services.partitions.paths import PartitionPath, is_within, parse_p
 def focus_partition(about: PartitionPath, segments: Mapping[str, str], *, reach: str) -> PartitionPath:
     """Return the partition `about` of the focus, or the ancestor that ends with the last of the named `segments`.
 
-    Segments that are not all in its path name nothing wider. The result is never above `reach`, which contains `about`.
+    If not all segments are in its path, nothing wider is chosen. The result is never above `reach`, which contains
+    `about`.
     """
     places = {segment: place for place, segment in enumerate(about.segments, start=1)}
     named = [places.get(segment) for segment in segments.items()]

@@ -20,8 +20,8 @@ _BOUNDARIES = "-@:"
 class ModelFamily:
     """One row of the catalog. Windows and limits in tokens.
 
-    `encoding` is one of `memories.services.tokens.ENCODINGS`; where it is not the family's own (`is_exact` false), a
-    count is multiplied by `safety_factor`. `max_output_tokens` is None where the maker publishes no limit.
+    `encoding` is one of `memories.services.tokens.ENCODINGS`; if it is not the family's own (`is_exact` false), a count
+    is multiplied by `safety_factor`. `max_output_tokens` is None if the maker publishes no limit.
     """
 
     provider: str
@@ -62,7 +62,7 @@ def find_family(model: str | None) -> ModelFamily | None:
 
 
 def longest_name_of(model: str | None, names: Iterable[str]) -> str | None:
-    """Return the longest of `names` that the model's name begins with, None where there is none.
+    """Return the longest of `names` with which the model's name begins, None if there is none.
 
     A provider's prefix (`openai/`, `ft:`) and case are ignored; `gpt-4` does not match `gpt-4.7`, nor `claude-opus-4`
     `claude-opus-4-9`.
@@ -88,7 +88,7 @@ def to_stored_tokens(tokens: int, model: str | None) -> float:
 
 @lru_cache(maxsize=1_024)
 def encoding_and_factor(model: str | None) -> tuple[str, float]:
-    """Return the encoding of the model and its safety factor; packing asks for them at each candidate."""
+    """Return the encoding of the model and its safety factor; packing calls this for each candidate."""
     family = family_of(model)
     return family.encoding, family.safety_factor
 

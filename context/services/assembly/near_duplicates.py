@@ -15,8 +15,8 @@ from memories.services.time_limits import in_time
 #: Multiplications of one product. Below 2^18 the linear algebra library starts no threads, which on a busy machine
 #: take far longer to start than the work takes.
 MAX_PRODUCT = 1 << 18
-#: Texts of near vectors that are read, in the order given, their characters, and the pairs of them that are compared
-#: word by word; further ones are no near duplicates.
+#: Maximum texts of near vectors that are read, in the given order, their characters, and the pairs that are compared
+#: word by word; further ones do not count as near-duplicates.
 TEXTS_READ_MAX, CHARACTERS_READ_MAX, PAIRS_COMPARED_MAX = 300, 30_000, 1_000
 
 MemoryKey = TypeVar("MemoryKey", bound=Hashable)
@@ -32,7 +32,7 @@ class NearDuplicates:
     def __init__(
         self, vectors: Mapping[Any, npt.NDArray[Any]], threshold: float, text_of: Callable[[Any], str] = str
     ) -> None:
-        """`vectors` by key, of unit length and one dimension; `text_of` a key is asked only where vectors are near."""
+        """`vectors` by key have unit length and one dimension; `text_of` is called only for near vectors."""
         self._places: dict[Any, int] = {}
         self._is_near = _pairs_above(_as_rows([*vectors.values()]), threshold)
         if self._is_near.any():
@@ -51,9 +51,9 @@ class NearDuplicates:
         return next((other for other in others if other in self._places and near[self._places[other]]), None)
 
     def repeats(self, ranked: Sequence[MemoryKey], tokens: Mapping[MemoryKey, int] | None = None) -> set[MemoryKey]:
-        """Return those of `ranked` (best first) that are nearly the same as a better one which is no repeat itself.
+        """Return those of `ranked` (best first) that nearly repeat a better one that is not itself a repeat.
 
-        With `tokens` a better one counts only where it is not longer: then it is preferred at any budget.
+        With `tokens`, a better one counts only if it is not longer, because it is then preferred at any budget.
         """
         gone: set[MemoryKey] = set()
         if not self.has_any:

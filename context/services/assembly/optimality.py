@@ -8,10 +8,10 @@ GAP_SHOWN_PERCENT, GAP_WARNED_PERCENT = 0.05, 2.0
 
 @dataclass(frozen=True)
 class Optimality:
-    """The total score of a choice beside the highest any choice of whole memories could have.
+    """The total score of a selection and the highest score of any selection of whole memories.
 
-    `best` is None where the search for it ended before the proof; no choice scores more than `bound` either way.
-    `is_limited` where a section's own room kept something out: the best choice is the best within it.
+    `best` is None if the search ended before the proof; in any case, no selection scores more than `bound`.
+    `is_limited` if the section's own budget excluded something: the best selection is then the best within that budget.
     """
 
     total: float
@@ -22,7 +22,7 @@ class Optimality:
 
     @property
     def gap_percent(self) -> float:
-        """What could be gained at most; 0 where shortened texts let in more than whole ones could score."""
+        """The maximum possible gain in percent; 0 if shortened texts score more than whole ones could."""
         return max(100 * (self.bound - self.total) / self.total, 0.0) if self.total > 0 else 0.0
 
     @property
@@ -31,7 +31,7 @@ class Optimality:
 
     @property
     def is_worrying(self) -> bool:
-        """Return whether to warn about the gap: only sums of probabilities show what is lost."""
+        """Return whether to warn about the gap, which is meaningful only for sums of probabilities."""
         return self.is_calibrated and self.gap_percent >= GAP_WARNED_PERCENT
 
     @property

@@ -28,7 +28,7 @@ OPTIMAL_WORK_LIMIT = 2_000_000
 class PackingSettings:
     """How memories are chosen: the packer, the minimum score, the lengths of shortened ones (in tokens).
 
-    With `fills_budget` the elastic packer exceeds target and maximum length where the section has room (ADR-0099).
+    With `fills_budget`, the elastic packer exceeds target and maximum length if the section has space (ADR-0099).
     `pinned_share` is the part of the section's budget in which pinned memories come before all others. `is_explained`
     adds the best total score that any choice of whole memories could have had.
     """
@@ -49,12 +49,12 @@ class PackingSettings:
 
     @property
     def candidates_max(self) -> int | None:
-        """The number of candidates, where it does not depend on the budget."""
+        """The number of candidates, if it does not depend on the budget."""
         return self.candidates_min if self.packer == ELASTIC and not self.fills_budget else None
 
     @property
     def candidate_tokens_max(self) -> int | None:
-        """The most that a text takes while candidates are chosen; None for its whole length."""
+        """The maximum tokens that a text counts with while candidates are chosen; None for its whole length."""
         return self.max_tokens if self.packer == ELASTIC and self.fills_budget else None
 
     def lengthened(self, ranked: Sequence[ScoredMemory], budget: SectionBudget) -> Self:

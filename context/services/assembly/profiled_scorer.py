@@ -30,9 +30,9 @@ from memories.services.search.fusion import fused_score
 FUSED_BEST = fused_score(1, 1)
 #: The component that MMR subtracts: how much a memory repeats a better one.
 REPETITION = "repetition"
-#: The component that puts a memory behind another one: how probably that one replaced it.
+#: The component that ranks a memory after another one: the probability that that one replaced it.
 SUPERSEDED = "superseded"
-#: Reported with each candidate where the weights depend on it: the share of messages among the candidates.
+#: The share of messages among the candidates, reported with each candidate if the weights depend on it.
 MESSAGE_SHARE = "message_share"
 #: The fields of a scored memory that are scores: the composite and the five components.
 _SCORE_NAMES = ("composite_score", *(f"{name}_score" for name in BASE_PARTS))
@@ -44,7 +44,7 @@ _COMPARED_MAX = 300
 class ProfiledMemory(ScoredMemory):
     """A scored memory with the components that count in the profile, unweighted.
 
-    Last come `repetition`, `superseded` and `message_share`, where they count. `successor` superseded it.
+    The last ones are `repetition`, `superseded` and `message_share`, if they count. `successor` superseded it.
     """
 
     part_names: Sequence[str]
@@ -145,7 +145,7 @@ class ProfiledScorer:
         return parts
 
     def _composite(self, parts: Mapping[str, ScoreColumn], numbers: Mapping[str, float]) -> ScoreColumn:
-        """Return the sum of the weighted components, or the probability where the profile is calibrated."""
+        """Return the sum of the weighted components, or the probability if the profile is calibrated."""
         profile = self.profile
         weighted = {name: numbers[name] * column for name, column in parts.items()}
         if profile.coefficients is not None:
@@ -164,7 +164,7 @@ def recency(
     half_life_days: float,
     half_life_days_by_kind: Mapping[str, float],
 ) -> ScoreColumn:
-    """Return 0..1 for each memory by its age: half after so many days, by kind."""
+    """Return 0..1 for each memory by its age: half after the half-life of its kind, in days."""
     half_lives: ScoreColumn | float = half_life_days
     if half_life_days_by_kind:
         half_lives = np.array([half_life_days_by_kind.get(str(row.get("kind")), half_life_days) for row in rows])
@@ -172,9 +172,9 @@ def recency(
 
 
 def repetition(pool: CandidatePool, scores: ScoreColumn, share: float) -> ScoreColumn:
-    """Return how much each of the best repeats a better one, 0..1, where a full repetition costs `share`.
+    """Return how much each of the best repeats a better one, 0..1; a full repetition costs `share`.
 
-    The best comes first; next is always the one whose score minus its cost is highest (Carbonell and Goldstein's
+    The best comes first; the next is always the one whose score minus its cost is highest (Carbonell and Goldstein's
     maximal marginal relevance).
     """
     repeated = np.zeros(len(pool))

@@ -13,7 +13,7 @@ from context.services.packer import TokenCounter
 
 @dataclass(frozen=True)
 class SectionBudget:
-    """Tokens of `model` that are left, those of an item's marker, and the counter for texts without a stored count."""
+    """The remaining tokens of `model`, those of an item's marker, and the counter for texts without a stored count."""
 
     tokens: int
     marker_tokens: int
@@ -48,8 +48,8 @@ class SectionBudget:
 class SectionAllocation:
     """The tokens that each section may use, in the order of the sections, at most `total` in all.
 
-    A section with `{"tokens": n}` or `{"share": s}` may use that and what earlier such sections left over. Others may
-    use what is left minus the tokens of later sections.
+    A section with `{"tokens": n}` or `{"share": s}` may use that and what earlier such sections did not use. Others may
+    use the remaining tokens minus the tokens of later sections.
     """
 
     def __init__(
@@ -68,13 +68,13 @@ class SectionAllocation:
         self._own = {name: self._tokens(settings[name]) for name in order if settings.get(name)}
 
     def room_for(self, section: str) -> int:
-        """Return the tokens that `section` may use, below 0 where not even the fence around a context fits."""
+        """Return the tokens that `section` may use, below 0 if not even the fence around a context fits."""
         if section in self._own:
             return min(self.left, self._own[section] + self._carried)
         return self.left - self._set_aside
 
     def take(self, section: str, tokens: int) -> None:
-        """Record that `section` uses `tokens`; what it leaves goes to the next ones."""
+        """Record that `section` uses `tokens`; the next sections may use what it leaves."""
         self.left -= tokens
         if section in self._own:
             self._carried = max(self._own.pop(section) + self._carried - tokens, 0)

@@ -16,7 +16,7 @@ from context.services.evaluation.answer_words import answer_word_share, signific
 
 CONFIDENCE_PERCENT = 95
 RESAMPLES = 2_000
-#: A matrix of so many rows and a column per question is in memory at once.
+#: Rows of a matrix, with a column per question, that is in memory at a time.
 RESAMPLES_BATCH = 100
 #: Fixed, so that one set of answers has one interval.
 SEED = 79
@@ -224,7 +224,7 @@ def run_difference(first: Sequence[MeasuredAnswer], second: Sequence[MeasuredAns
 
 
 def _columns(measured: Sequence[QuestionMeasures]) -> Values:
-    """Return (questions, measures) in the order of `MEASURES`; NaN where a measure does not apply."""
+    """Return (questions, measures) in the order of `MEASURES`; NaN if a measure does not apply."""
     return np.array([[read(each) for read in MEASURES.values()] for each in measured], dtype=np.float64)
 
 

@@ -2,9 +2,9 @@
 
 A solution is described by the items where it differs from the bound's own choices ("flips"), each of which costs
 something. The affordable flips are divided between two lists; each list contains what its flips can add to weight and
-profit; the best pair that fits is the best solution within the gap (Horowitz and Sahni 1974). Each list drops what
-another of its own states dominates, so that it is one half of Pisinger's core recursion (1997), at about the square
-root of its length.
+profit; the best pair that fits is the best solution within the gap (Horowitz and Sahni 1974). Each list drops states
+that another of its states dominates, so it is one half of Pisinger's core recursion (1997), with about the square root
+of its length.
 """
 
 import math
@@ -18,7 +18,7 @@ from context.services.packer.relaxation import Integers, ItemFlags, Knapsack, Re
 from context.services.packer.states import SMALL_PROFITS, DenseStates, Flip, SparseStates
 from memories.services.time_limits import in_time
 
-#: A longer list is indexed by weight, where the weights it can reach are few enough; else it is pruned.
+#: A longer list is indexed by weight if the weights that it can reach are few enough; otherwise it is pruned.
 MAX_SPARSE_STATES = 500
 MAX_CELLS = 1 << 22
 #: Bits that may go into remembering which flip reached which cell: 64 MiB.
@@ -83,7 +83,7 @@ class CoreSearch:
         self._best: CoreSolution | None = None
 
     def run(self) -> CoreSolution | None:
-        """Return the best solution, None where there is none."""
+        """Return the best solution, None if there is none."""
         for hand in self._hands:
             # each list starts with no flip, and each flip over half the gap, of which none can afford two
             dear = [] if self._stops_early else [flip for flip in hand if 2 * flip.cost > self._gap]
@@ -114,7 +114,7 @@ class CoreSearch:
             yield from ((side, flip) for side, flip in enumerate(flips) if flip is not None)
 
     def _tidied(self, states: SparseStates, side: int) -> SparseStates | DenseStates:
-        """Return the states by weight where that takes few cells, else without those that others dominate."""
+        """Return the states by weight if that takes few cells, else without those that others dominate."""
         low, high = self._window(side)
         is_small = high - low < MAX_CELLS and (high - low) * len(self._flips) < MAX_TRACE_BITS
         if is_small and len(states.within(low, high).sources):
@@ -135,7 +135,7 @@ class CoreSearch:
         return low, high
 
     def _pair(self) -> None:
-        """Keep the best pair of states that fits, where it beats the best so far."""
+        """Keep the best pair of states that fits, if it is better than the best so far."""
         first, second = (states.frontier() for states in self._lists)
         partner = np.searchsorted(second.weights, self._room - first.weights, side="right") - 1
         fitting = np.flatnonzero(partner >= 0)

@@ -38,7 +38,7 @@ class ElasticPacker(TokenPacker):
 
         `final_pass` adds short memories that fit although the three phases of the published algorithm omit them.
         `fills_budget` adds memories beyond the target while they fit, then divides what remains among shortened ones.
-        `marker_tokens` are what each memory costs in addition to its text, where the unit is tokens.
+        `marker_tokens` are what each memory costs in addition to its text, if the unit is tokens.
         """
         if unit not in DEFAULT_ELASTIC_BUDGETS:
             raise ValueError(f"unit must be one of {', '.join(DEFAULT_ELASTIC_BUDGETS)}")
@@ -98,7 +98,7 @@ class ElasticPacker(TokenPacker):
         return shares.lengths
 
     def _lengths(self, candidates: Sequence[ScoredMemory], model: str) -> list[int]:
-        """Return the same as `_length` of each, with one look at the model."""
+        """Return the same as `_length` of each, but look up the model only once."""
         if self._unit == "characters":
             return [len(one.memory["content"].strip()) for one in in_time(candidates)]
         stored = self._stored_lengths(candidates, model)
@@ -128,7 +128,7 @@ class ElasticPacker(TokenPacker):
 
 
 class _Shares:
-    """Who has how much of the budget; nobody twice, never more than the budget, never more items than the target."""
+    """The share of each item in the budget: no item twice, never more than the budget or more items than the target."""
 
     def __init__(self, budget: int, target_items: int) -> None:
         self.room = budget
@@ -140,14 +140,14 @@ class _Shares:
         return len(self.lengths) >= self.target_items
 
     def give(self, place: int, length: int) -> bool:
-        """Give `length` to one that has nothing yet, where that fits; return whether it has something now."""
+        """Give `length` to one that has nothing yet, if that fits; return whether it has something now."""
         if place not in self.lengths and not self.are_complete and length <= self.room:
             self.lengths[place] = length
             self.room -= length
         return place in self.lengths
 
     def give_all(self, caps: Sequence[int], least: int | None = None) -> None:
-        """Give each its cap, best first, or the `least` length where that does not fit."""
+        """Give each its cap, best first, or the `least` length if that does not fit."""
         for place, cap in enumerate(caps):
             if self.are_complete:
                 return
@@ -176,7 +176,7 @@ class _Shares:
 
 
 def common_length(lengths: Iterable[int], budget: int) -> int | None:
-    """Return the greatest common limit at which texts of these lengths all fit; None where they fit as they are."""
+    """Return the greatest common limit at which texts of these lengths all fit; None if they fit unshortened."""
     rest = sorted(lengths)
     for place, length in enumerate(rest):
         each = budget // (len(rest) - place)

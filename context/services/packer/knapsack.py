@@ -1,12 +1,13 @@
-"""The exact 0/1 knapsack, after Pisinger ("A minimal algorithm for the 0-1 knapsack problem", Operations Research 45,
-1997) and Martello, Pisinger and Toth ("Dynamic programming and strong bounds for the 0-1 knapsack problem", Management
-Science 45, 1999): few items near the bound's own choices decide, and where the linear bound is weak a condition on how
-many items are taken makes it strong.
+"""The exact 0/1 knapsack, after Pisinger (1997) and Martello, Pisinger and Toth (1999).
 
-A first solution and a bound come at once. Then solutions further and further below the bound are searched until none
-better can be left (`BoundSearch`). Easy instances end with a small search under the linear bound; others use the
-strongest of three: the linear bound, the two cardinality rows of which every solution meets one, and the grid of the
-profits where they lie on one.
+The papers are "A minimal algorithm for the 0-1 knapsack problem" (Operations Research 45) and "Dynamic programming and
+strong bounds for the 0-1 knapsack problem" (Management Science 45). Few items near the bound's own choices decide, and
+if the linear bound is weak, a condition on the number of items strengthens it.
+
+A first solution and a bound are computed directly. Then solutions further and further below the bound are searched
+until no better one can remain (`BoundSearch`). Easy instances end with a small search under the linear bound; others
+use the strongest of three bounds: the linear bound, the two cardinality rows, one of which every solution meets, and
+the grid of the profits if they lie on one.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ MAX_SUM = 1 << 53
 
 @dataclass(frozen=True)
 class KnapsackSolution:
-    """Positions taken, their profit, and what no solution exceeds; proven optimal where both are equal."""
+    """The chosen positions, their profit, and a bound that no solution exceeds; proven optimal if both are equal."""
 
     taken: list[int]
     profit: int
@@ -51,7 +52,7 @@ def solve_knapsack(
 ) -> KnapsackSolution:
     """Return the most profitable of the items that fit `capacity` together. Profits and weights are positive.
 
-    Past `work_limit` examined states, the best so far. The same input always gives the same answer.
+    After `work_limit` examined states, the best solution so far. The same input always gives the same result.
     """
     fitting = [position for position, weight in enumerate(weights) if weight <= capacity]
     total = sum(profits[position] for position in fitting)
@@ -73,7 +74,7 @@ def solve_knapsack(
 def _solve_reduced(
     profits: list[int], weights: list[int], capacity: int, meter: WorkMeter
 ) -> tuple[CoreSolution, int, int]:
-    """Return the best solution, what none exceeds, and the examined states; items by profit per weight, best first."""
+    """Return the best solution, its bound, and the examined states; items by profit per weight, best first."""
     best, upper_bound = first_solution(profits, weights, capacity)
     if best.profit >= upper_bound or max(sum(profits), sum(weights)) > MAX_SUM:
         return best, upper_bound, 0
@@ -124,13 +125,13 @@ class BoundSearch:
         return self._relaxation.bound - best.profit
 
     def climb(self, best: CoreSolution, meter: WorkMeter) -> CoreSolution:
-        """Return `best` or what is better, once nothing better can be left or the meter is spent."""
+        """Return `best` or a better solution, once no better one can remain or the work limit is reached."""
         while self.upper_bound > best.profit and not meter.is_spent:
             best = self.step(best, meter)
         return best
 
     def step(self, best: CoreSolution, meter: WorkMeter) -> CoreSolution:
-        """Return `best` or what is better after one search."""
+        """Return `best` or a better solution after one search."""
         least = self._least(best)
         found = CoreSearch(self._problem, self._relaxation, least, self.upper_bound, meter).run()
         if found is not None and found.profit > best.profit:
@@ -169,14 +170,14 @@ def first_solution(profits: Sequence[int], weights: Sequence[int], capacity: int
 
 
 def improve_by_exchange(problem: Knapsack, found: CoreSolution) -> CoreSolution:
-    """Return the best exchange of one item, from `found` or from one item too many; `found` where none helps."""
+    """Return the best exchange of one item, from `found` or from one item too many; `found` if none helps."""
     crowded = np.arange(len(problem.profits)) <= problem.break_position()
     exchanges = (_best_exchange(problem, found.taken), _best_exchange(problem, crowded))
     return max((found, *filter(None, exchanges)), key=lambda one: one.profit)
 
 
 def _best_exchange(problem: Knapsack, taken: ItemFlags) -> CoreSolution | None:
-    """Return the best of `taken` with one item out and one in that fits; None where nothing does."""
+    """Return the best of `taken` with one item removed and one added that fits; None if none fits."""
     inside, outside = np.flatnonzero(taken), np.flatnonzero(~taken)
     if not len(inside) or not len(outside):
         return None

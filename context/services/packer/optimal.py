@@ -16,8 +16,8 @@ UNITS_PER_SCORE = round(10.0**SCORE_DECIMALS)
 class OptimalPacker(TokenPacker):
     """The exact optimum of the 0/1 knapsack over scores (in millionths) and tokens.
 
-    Memories without tokens are always kept. Those with score 0 add nothing to the optimum; they are kept, as they come,
-    where they still fit beside it. A negative score is never kept.
+    Memories without tokens are always kept. Those with score 0 add nothing to the optimum; they are kept, in the given
+    order, if they still fit. A negative score is never kept.
     """
 
     def __init__(
@@ -34,8 +34,8 @@ class OptimalPacker(TokenPacker):
     ) -> PackedMemories:
         """Return the best selection within `token_budget` tokens of `model`; a budget of 0 or less packs nothing.
 
-        `upper_bound` is what no selection exceeds. `optimal_score` is None where the work limit, or sums beyond 2^53,
-        left a better one possible. Raises `ValueError` for a negative stored token count or a score that is not finite.
+        No selection exceeds `upper_bound`. `optimal_score` is None if the work limit, or sums beyond 2^53, left a
+        better one possible. Raises `ValueError` for a negative stored token count or a score that is not finite.
         """
         candidates = in_score_order(scored_memories)
         if token_budget <= 0:

@@ -1,8 +1,8 @@
 """Upper bounds of a knapsack: the linear bound (Dantzig 1957), and the same under one more row, a cut.
 
-A price for capacity (`slope`) and one for the row (`multiplier`) turn the knapsack into one choice per item: take it
-where its profit exceeds its price. The sum of those choices is a bound, and changing one of them costs exactly the
-difference. `Relaxation` contains the bound, the choices and those costs; the search does everything exact.
+A price for capacity (`slope`) and one for the row (`multiplier`) turn the knapsack into one choice per item: take it if
+its profit exceeds its price. The sum of those choices is a bound, and changing one of them costs exactly the
+difference. `Relaxation` contains the bound, the choices and those costs; the search computes everything exactly.
 """
 
 import math
@@ -16,7 +16,7 @@ Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 ItemFlags = npt.NDArray[np.bool_]
 
-#: Below this a choice costs nothing but rounding.
+#: Costs below this are rounding errors.
 TIE = 1e-6
 #: The maximum number of steps to find the row's price; about eight are usual.
 MAX_PRICE_STEPS = 64
@@ -65,7 +65,7 @@ class Relaxation:
 
 
 def relax_knapsack(problem: Knapsack, row: ConstraintRow | None = None) -> Relaxation:
-    """Return the best bound of its kind, with the row where one is given."""
+    """Return the best bound of its kind, with the row if one is given."""
     if row is None:
         multiplier, slope = 0.0, _LinearOptimum(problem.profits.astype(np.float64), problem).slope
         row = ConstraintRow(np.zeros(len(problem.profits)), 0)
@@ -79,7 +79,7 @@ def relax_knapsack(problem: Knapsack, row: ConstraintRow | None = None) -> Relax
 def cardinality_rows(problem: Knapsack) -> list[ConstraintRow]:
     """Return "at most b items" and "at least b + 1", one of which every solution meets (Martello et al. 1999).
 
-    b is how many of the best items fit. The second row is omitted where so many cannot fit at all.
+    b is how many of the best items fit. The second row is omitted if that many items cannot fit at all.
     """
     fitting = problem.break_position()
     ones = np.ones(len(problem.profits))
@@ -89,9 +89,9 @@ def cardinality_rows(problem: Knapsack) -> list[ConstraintRow]:
 
 
 def grid_row(problem: Knapsack) -> ConstraintRow | None:
-    """Return the maximum sum of multiples in a solution, where all profits are rounded multiples of one number.
+    """Return the maximum sum of multiples in a solution, if all profits are rounded multiples of one number.
 
-    Scores that are fractions (7 of 12) lie on such a grid; rounding to millionths hides it from a common divisor.
+    Scores that are fractions (7 of 12) are on such a grid; rounding to millionths hides their common divisor.
     """
     steps = np.diff(np.sort(problem.profits))
     steps = steps[steps > 0]

@@ -63,7 +63,7 @@ class PackedMemories:
 
 
 class TokenPacker:
-    """What the packers share: the tokens of a memory with its marker, by the stored count or else by the calculator."""
+    """The code shared by the packers: the tokens of a memory with its marker, by the stored count or the calculator."""
 
     def __init__(self, budget_calculator: TokenCounter, *, marker_tokens: int = 0) -> None:
         """Set the calculator, for memories without a stored count, and the tokens of each marker."""
@@ -74,7 +74,7 @@ class TokenPacker:
         return stored_tokens(scored, model, self._marker_tokens)
 
     def _stored_lengths(self, candidates: Iterable[ScoredMemory], model: str) -> list[int | None]:
-        """Return the same of each candidate, with one look at the model."""
+        """Return the same for each candidate, but look up the model only once."""
         encoding, factor = encoding_and_factor(model)
         if factor != 1.0:
             return [self._stored_length(one, model) for one in candidates]
@@ -100,7 +100,7 @@ class TokenPacker:
 
 
 def in_score_order(scored_memories: Iterable[ScoredMemory]) -> list[ScoredMemory]:
-    """Return the memories, highest composite first, equal ones as they came; only the first of a repeated id."""
+    """Return the memories, highest composite first, equal ones in the given order; only the first of a repeated id."""
     ranked = sorted(scored_memories, key=attrgetter("composite_score"), reverse=True)
     if len({scored.memory["id"] for scored in ranked}) == len(ranked):
         return ranked

@@ -1,4 +1,4 @@
-"""Shortening a text: at a word boundary where one is near, never inside a grapheme, with the ellipsis counted."""
+"""Shortening a text: at a word boundary if one is near, never inside a grapheme, with the ellipsis counted."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ ELLIPSIS = "…"
 #: How far before the last possible position a word may end, in characters, and the share that must remain.
 WORD_REACH_CHARACTERS = 24
 MIN_KEPT_SHARE = 0.5
-#: A snippet that uses this share of its tokens is long enough; after so many tries the best is taken.
+#: A snippet that uses this share of its tokens is long enough; after this many attempts, the best one is used.
 GOOD_SHARE = 0.9
 MAX_TRIES = 4
 

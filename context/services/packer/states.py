@@ -9,7 +9,7 @@ from context.services.packer.relaxation import Floats, Integers, ItemFlags
 
 #: Profits below this sum fit 32 bits, sentinels included.
 SMALL_PROFITS = 1 << 30
-#: So many cells cost as much as one state of the other kind.
+#: This many cells take as much time as one state of the other kind.
 CELLS_PER_NODE = 16
 
 
@@ -56,7 +56,7 @@ class SparseStates:
         return len(self)
 
     def prune(self) -> None:
-        """Drop states if another weighs no more and is worth no less; of equal ones the cheapest stays."""
+        """Drop states if another weighs no more and is worth no less; of equal ones, keep the cheapest."""
         order = np.lexsort((self._costs, -self._profits, self._weights))
         keep = order[_rises(self._profits[order])]
         self._steps.append((None, len(self), keep))

@@ -17,7 +17,7 @@ class AssignmentTarget:
 def assigned_profile(targets: Iterable[AssignmentTarget], partition_path: str) -> str | None:
     """Return the name of the profile that applies to `partition_path`: the key's, else the longest partition's.
 
-    `targets` are those of the requesting key and of any partitions; each target has at most one profile. None where no
+    `targets` are those of the requesting key and of any partitions; each target has at most one profile. None if no
     target applies: the default profile.
     """
     own = [target for target in targets if is_within(partition_path, target.partition_path or "")]

@@ -18,8 +18,8 @@ _WINDOW = ("% of the window",) * 2
 class CompactionPolicy:
     """When and how sessions shrink. Thresholds, target, floor and shares are 0..1, thresholds and target of pressure.
 
-    `decision` says whether a summary is applied at once or waits for a person; `summary_share` is of the tokens of the
-    span it stands for; `compaction_model` "" is the session's own.
+    `decision` says whether a summary is applied immediately or waits for a person; `summary_share` is of the tokens of
+    its span; `compaction_model` "" is the session's own.
     """
 
     sleep_threshold: float = tuned(
@@ -81,7 +81,7 @@ DEFAULT_POLICY = CompactionPolicy()
 
 
 def problems_of_policy(chosen: object) -> list[FieldProblem]:
-    """Return every problem of the numbers a profile chooses; none when they can be stored."""
+    """Return every problem of the numbers of a profile; none if they can be stored."""
     if not isinstance(chosen, Mapping):
         return [FieldProblem("", "not_an_object", "A compaction policy must be an object of setting names and values.")]
     problems = [problem for name, value in chosen.items() for problem in _problems_of(name, value)]
@@ -109,7 +109,7 @@ def _problems_of(name: object, value: Any) -> Iterator[FieldProblem]:
 def _problems_of_number(name: str, value: Any) -> Iterator[FieldProblem]:
     field = POLICY_FIELDS[name]
     is_number = isinstance(value, int if field.is_whole else (int, float)) and not isinstance(value, bool)
-    # NaN is the only number that is not itself; whole numbers of hundreds of digits have no float
+    # NaN is the only number that does not equal itself; integers of hundreds of digits cannot be converted to float
     if not is_number or value != value:
         detail = "Must be a whole number." if field.is_whole else "Must be a number."
         yield FieldProblem(name, "not_a_number", detail)

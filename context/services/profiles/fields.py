@@ -21,9 +21,9 @@ class ProfileField:
     """How one number of a profile is stored, checked and shown; its type is that of `default`.
 
     `bounds` are the least and the most, both included. Forms show `label`, comparisons `title` (else the label in lower
-    case). `units` are the singular and the plural of what it counts, `zero_text` is the meaning of 0 where it is no
-    amount, and `is_amount` is false for a unit that belongs to no message. `input_help` and `output_help` are for the
-    OpenAPI document.
+    case). `units` are the singular and the plural of what it counts, `zero_text` is the meaning of 0 if 0 is not an
+    amount, and `is_amount` is false for a unit that messages omit. `input_help` and `output_help` are for the OpenAPI
+    document.
     """
 
     default: Any
@@ -41,7 +41,7 @@ class ProfileField:
 
     @property
     def is_whole(self) -> bool:
-        """Whether only whole numbers are taken."""
+        """Whether only whole numbers are accepted."""
         return isinstance(self.default, int)
 
     @property
@@ -76,7 +76,7 @@ _JSON_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string", 
 
 
 def tuned(default: Any, bounds: tuple[float, float] | None = None, **texts: Any) -> Any:
-    """Return a dataclass field that carries its description; a type as `default` makes each instance's own."""
+    """Return a dataclass field with its description; if `default` is a type, each instance gets its own value."""
     described = {"profile": ProfileField(default, bounds, **texts)}
     if isinstance(default, type):
         return field(default_factory=default, metadata=described)

@@ -24,13 +24,13 @@ NOT_EVALUATED, TOO_FEW_QUESTIONS, BASELINE_NOT_EVALUATED = (
     "too_few_questions",
     "baseline_not_evaluated",
 )
-#: These codes are about what was measured, not about what the caller wrote.
+#: These codes concern the measurements, not the caller's input.
 EVALUATION_CODES = (NOT_EVALUATED, TOO_FEW_QUESTIONS, BASELINE_NOT_EVALUATED)
 
 
 @dataclass(frozen=True)
 class PublishingCondition(FieldProblem):
-    """A condition, as the problem that it is where it is not met."""
+    """A condition, described as the problem if it is not met."""
 
     is_met: bool
 
@@ -88,7 +88,7 @@ class BudgetEvidence:
 
     @property
     def verdict(self) -> str:
-        """Whether the interval of the difference lies above 0, below 0 or neither."""
+        """Return whether the interval of the difference is above 0, below 0 or neither."""
         return BETTER if self.difference.low > 0 else WORSE if self.difference.high < 0 else UNSURE
 
 
@@ -139,7 +139,7 @@ def compare_evidence(
 ) -> EvidenceComparison | None:
     """Compare two runs by their shares of the evidence (0..1) by question and budget.
 
-    Return None where they share no question or no budget.
+    Return None if they share no question or no budget.
     """
     shared = sorted(shares.keys() & base_shares.keys())
     budgets = sorted(shares[shared[0]].keys() & base_shares[shared[0]].keys()) if shared else []

@@ -34,7 +34,7 @@ _RECENCY_MODES = {RECENCY_ADDED: "added: one component of the sum", MULTIPLIED: 
 _HALF_LIFE_DAYS = (0.01, 36_500.0)
 POOL_SIZE_MIN = 10
 KINDS_MAX = 50
-#: Problems reported at once, so that an answer is not larger than the request.
+#: Maximum problems in a response, so that it is not larger than the request.
 PROBLEMS_MAX = 50
 #: A larger coefficient means that the data can be separated without a model.
 COEFFICIENT_MAX = 1_000.0
@@ -57,9 +57,9 @@ class ScoringProfile:
     is the penalty for a full repetition of a better candidate. With `superseded_min`, a memory follows what replaced it
     with at least this probability. `conversation_weights` rank messages of conversations; if only some candidates are
     messages, `numbers_for` is a mean of both. The candidates are `pool_size` by fused rank (0: as many as the candidate
-    gate admits), with those up to `adjacent_turn_reach` messages beside the better half of them. With `coefficients`
-    and `intercept` the score is a probability: the logistic function of the intercept and the weighted components; the
-    weights then rank nothing.
+    gate admits), with messages up to `adjacent_turn_reach` positions away from the better half of them. With
+    `coefficients` and `intercept` the score is a probability: the logistic function of the intercept and the weighted
+    components; the weights then rank nothing.
     """
 
     name: str

@@ -15,7 +15,7 @@ SECTIONS = (
     "recent_messages",
 )
 SECTION_TOKENS_MAX = 2_000_000
-#: Shares are sums of what people type: thirds that add up to 1.0000000000000002 are whole.
+#: Shares are sums of entered numbers: thirds that add up to 1.0000000000000002 count as 1.
 SHARE_TOLERANCE = 1e-9
 
 

@@ -1,4 +1,4 @@
-"""Why a memory was no candidate of a context, as far as its row alone shows."""
+"""Why a memory was not a candidate of a context, as far as its row alone shows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -54,7 +54,7 @@ class RequestedScope:
 
 
 def exclusion_reason(memory: ExcludedMemory, scope: RequestedScope) -> ExclusionReason:
-    """Return why `memory` was no candidate."""
+    """Return why `memory` was not a candidate."""
     at = scope.moment.at
     since = memory.valid_from if scope.moment.kind is TimeAxis.VALID else memory.recorded_from
     if since > at:

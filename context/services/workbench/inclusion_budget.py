@@ -1,7 +1,7 @@
 """The smallest budget whose context includes an item: a search over budgets, each packed separately (ADR-0087).
 
-A larger budget can exclude an item again, so the answer is a budget that was tried, and it says whether every smaller
-one was tried too.
+A larger budget can exclude an item again, so the result is a budget that was tried, and it says whether every smaller
+one was tried as well.
 """
 
 from collections.abc import Callable
@@ -27,9 +27,9 @@ def smallest_inclusion_budget(
 ) -> InclusionPoint | None:
     """Return the smallest budget beyond `above`, at most `highest`, for which `includes` is true.
 
-    Doubling steps find one such budget. If at most `tested_max` budgets lie below it, each is tried from the
-    smallest; otherwise bisection narrows it down, and a smaller one may exist. None if neither a step nor one of the
-    first `tested_max` budgets succeeds. `includes` is called once a budget, and not after the time `is_over`.
+    Doubling steps find one such budget. If at most `tested_max` budgets lie below it, each is tried from the smallest;
+    otherwise bisection narrows it down, and a smaller one may exist. None if neither a step nor one of the first
+    `tested_max` budgets succeeds. `includes` is called once per budget, and not after `is_over` returns true.
     """
     includes = cache(includes)
     success, failure = None, above

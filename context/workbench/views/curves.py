@@ -1,4 +1,4 @@
-"""The budget curve: what a larger budget adds to the context of a question."""
+"""The page of the budget curve: what a larger budget adds to the context of a question."""
 
 from typing import Any
 

@@ -36,7 +36,7 @@ from memory_platform.web.rendering import loads_result_later, render_page
 _FOUND_MAX = 8
 #: Parameters that the form of the page shows itself.
 _TYPED = ("query", QUERY_ID, "partition", "max_tokens", "memory", "to", *NOT_OF_A_RUN)
-#: By action: what it does to the memory, its message, and the URL name of its undo, "" without one.
+#: By action: its function, its message, and the URL name of its undo, "" without one.
 _CHANGES: Mapping[str, tuple[Callable[..., Memory], str, str]] = {
     "pin": (partial(update_memory, changes={"pinned": True}), "Pinned.", "memory-unpin"),
     "restore": (restore_memory, "Restored.", "memory-archive"),

@@ -1,4 +1,4 @@
-"""The context workbench: what an agent would read, why, what is excluded, and what differs from before."""
+"""The context workbench: what an agent would read and why, what is excluded, and the difference to the previous run."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -38,7 +38,7 @@ from memory_platform.web.rendering import WHOLE_RESULT_PARAMETER, loads_result_l
 
 SLIDER = {"step": SLIDER_STEP_TOKENS, "max": SLIDER_MAX_TOKENS}
 RECEIPTS_OFFERED_MAX, SNAPSHOTS_OFFERED_MAX, FOCI_OFFERED_MAX = 20, 50, 8
-#: Query parameters that are no inputs of a run.
+#: Query parameters that are not inputs of a run.
 NOT_OF_A_RUN = ("before", "against", "receipt", "snapshot", "item", "memory", WHOLE_RESULT_PARAMETER)
 #: Parameters whose change adds no entry to the browser history.
 NOT_A_STEP = ("max_tokens", "before", WHOLE_RESULT_PARAMETER)
@@ -101,7 +101,7 @@ def _answer(request: HtmxRequest, form: PreviewForm) -> dict[str, Any]:
 
 
 def _comparison(request: HtmxRequest, form: PreviewForm, preview: Preview, own: str, now: datetime) -> dict[str, Any]:
-    """Return the difference to what the form names, with its title and address; empty if there is nothing to compare.
+    """Return the difference to the context that the form names, with its title and URL; empty if there is none.
 
     Raises `NotFound` for an unknown receipt or snapshot.
     """
@@ -164,7 +164,7 @@ def _choice_of_focus(request: HtmxRequest, words: str) -> dict[str, Any]:
 
 
 def _golden(request: HtmxRequest, form: PreviewForm, own: str) -> dict[str, Any] | None:
-    """Return what the golden-question button needs; None without a question or without permission."""
+    """Return the inputs of the golden-question button; None without a question or without permission."""
     text = form.cleaned_data["query"].strip()
     if not text or not request.operator.can_edit:
         return None
@@ -203,7 +203,7 @@ def assemble_operator_preview(request: HtmxRequest, context_request: ContextRequ
 
 
 def allow_draft_profile(request: HtmxRequest, context_request: ContextRequest) -> ContextRequest:
-    """Return the request with the numbers of the scoring profile it names, in whatever state."""
+    """Return the request with the numbers of the scoring profile that it names, in any state."""
     if not context_request.profile:
         return context_request
     with tenant_scope(request.tenant.id):

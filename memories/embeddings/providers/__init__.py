@@ -73,10 +73,7 @@ def unit_rows(vectors: EmbeddingVectors) -> EmbeddingVectors:
 
 @dataclass(frozen=True)
 class KnownModel:
-    """A configured model that need not be loaded yet; `endpoint` is None for a local model.
-
-    `files` are set for a model that is read from a folder.
-    """
+    """A configured model, loaded or not; `endpoint` is None if it is local, `files` is set for a model in a folder."""
 
     name: str
     dimension: int

@@ -9,9 +9,9 @@ from tokenizers import Tokenizer
 
 from memories.embeddings.providers import EmbeddingError, EmbeddingVectors, check_vectors, unit_rows
 
-#: Longer texts are cut; encoders of sentences are trained with at most so many tokens.
+#: Longer texts are cut; sentence encoders are trained with at most this many tokens.
 MAX_TOKENS = 256
-#: What an encoder may ask for, by name.
+#: Inputs that an encoder may require, by name.
 _TOKENS, _MASK, _TYPES = "input_ids", "attention_mask", "token_type_ids"
 
 
@@ -27,7 +27,7 @@ class OnnxEmbedder:
             self._session = onnxruntime.InferenceSession(
                 str(Path(folder, "model.onnx")), providers=["CPUExecutionProvider"]
             )
-        except Exception as error:  # both libraries raise classes of their own
+        except Exception as error:  # both libraries raise their own exception classes
             detail = f"The model {model} cannot be loaded: {folder} must contain model.onnx and tokenizer.json."
             raise EmbeddingError(detail, is_permanent=False) from error
         self._tokenizer.enable_truncation(MAX_TOKENS)

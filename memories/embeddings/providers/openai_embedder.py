@@ -13,14 +13,14 @@ from memory_platform.web.numerals import counted
 #: Statuses of texts that are too long or not acceptable. A wrong key or a missing model is a fault of the deployment,
 #: so memories wait until an operator corrects it.
 PERMANENT_STATUSES = frozenset({400, 413, 422})
-#: After a failure that took so long, nothing is sent for a while: each request that waits for it holds a thread.
+#: After a failure that took this long, nothing is sent for a while, because each waiting request occupies a thread.
 SLOW_FAILURE_SECONDS, PAUSE_SECONDS = 1.0, 10.0
 
 
 class OpenAIEmbedder:
-    """One HTTP call for each batch, without retries; the caller decides when to try again.
+    """Sends one HTTP call per batch, without retries; the caller decides when to try again.
 
-    While an endpoint does not answer, or its name is not resolved, only one call in `PAUSE_SECONDS` waits for it.
+    While an endpoint does not respond, or its name is not resolved, only one call in `PAUSE_SECONDS` waits for it.
     """
 
     batch_size = 100

@@ -8,7 +8,7 @@ import wordllama
 
 from memories.embeddings.providers import EmbeddingVectors, unit_rows
 
-#: Maximum characters of a batch, whose texts are padded to the longest: about 8 MB. Larger batches are no faster.
+#: Maximum characters of a batch, whose texts are padded to the longest: about 8 MB. Larger batches are not faster.
 MAX_PADDED_CHARACTERS = 12_500
 
 
@@ -22,7 +22,8 @@ class WordLlamaEmbedder:
     def __init__(self) -> None:
         folder = Path(wordllama.__file__).parent
         self._model = wordllama.WordLlama.load(cache_dir=folder, disable_download=True)
-        # Its tokenizer does not split texts into words first: it would keep 10,000 whole texts, 5 MB a thousand.
+        # Its tokenizer does not split texts into words first, so its cache would keep 10,000 whole texts (5 MB per
+        # thousand).
         self._model.tokenizer.model._resize_cache(0)
 
     def embed(self, texts: Sequence[str]) -> EmbeddingVectors:

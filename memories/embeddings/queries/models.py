@@ -133,9 +133,9 @@ class EmbeddingModelQuerySet(TenantRows):
         return self.filter(_UNCLAIMED, has_work)
 
     def claim(self, model_id: UUID, token: UUID, seconds: float, *, others_max: int) -> bool:
-        """Take or renew the lease for so many seconds; return False if another worker has it.
+        """Take or renew the lease for the given seconds; return False if another worker has it.
 
-        Also False if workers have more than `others_max` other models of these rows.
+        Also return False if workers have more than `others_max` other models of these rows.
         """
         if self.exclude(_UNCLAIMED).exclude(pk=model_id).count() > others_max:
             return False
@@ -183,7 +183,7 @@ class MissingVectorQuerySet(TenantRows):
         execute(_NOTE_FAILED, [model_id, tenant_id])
 
     def mark_memories_failed(self, model_id: UUID) -> None:
-        """Move what is noted of the new active model to the state of the memories."""
+        """Copy what is recorded of the new active model to the state of the memories."""
         execute(_FAIL_HEADS, [model_id])
 
     def count_lost(self, tenant_id: UUID, model_id: UUID, name: str, active: str, *, with_superseded: bool) -> int:

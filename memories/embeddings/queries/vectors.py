@@ -30,7 +30,7 @@ ORDER BY former.memory_id
 ON CONFLICT DO NOTHING
 RETURNING memory_id
 """
-# Where a search finds a vector is as a trigger would correct it (ADR-0077).
+# The columns by which a search finds a vector have the values to which a trigger would correct them (ADR-0077).
 _INSERT_VECTORS = """
 INSERT INTO memories_memoryembedding
     (tenant_id, memory_id, version, model, dimension, vector, is_current, partition_path)
@@ -43,7 +43,7 @@ ON CONFLICT (memory_id, version, model, tenant_id)
 WHERE memories_memoryembedding.vector IS DISTINCT FROM excluded.vector
 """
 _TYPE_OF_VECTORS = "SELECT 'halfvec'::regtype::oid::bigint"
-# Another writer of a row, such as an archiving one, goes first.
+# Another writer of a row, such as one that archives it, is waited for.
 _MARK_INDEXED = """
 UPDATE memories_memoryembedding SET is_indexed = TRUE WHERE tenant_id = %(tenant)s AND id IN (
     SELECT id FROM memories_memoryembedding

@@ -9,8 +9,8 @@ from memories.tenancy.queries.insertions import execute
 CHANGE_ADDED, CHANGE_CHANGED, REMOVED = CHANGE_KINDS = ("added", "changed", "removed")
 CHANGE_UNCHANGED = "same"
 
-# Nearly all current rows are on both sides: they are counted without a join, in a pass of their own, which takes less
-# time than to keep them. The others and superseded versions are joined by memory.
+# Nearly all current rows are on both sides: they are counted without a join, in a separate pass, which takes less time
+# than keeping them. The others and superseded versions are joined by memory.
 _COMPARED = """
 WITH head AS MATERIALIZED (
     SELECT * FROM ({rows}) AS every (memory, number, tokens, was, still) WHERE was <> still

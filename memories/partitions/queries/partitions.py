@@ -60,8 +60,8 @@ class PartitionQuerySet(TenantRows):
     def needing_summary(self, style: str, now: datetime) -> Self:
         """Partitions that a roll-up would change, the deepest first, without the root.
 
-        Without an active summary of `style`: those with a live memory that is no summary of a session. With one of a
-        roll-up: those with a memory stored, changed or archived since. Summaries by people and agents stay.
+        Without an active summary of `style`: partitions with a live memory that is not a session summary. With one of a
+        roll-up: partitions with a memory stored, changed or archived since. Summaries by people and agents are kept.
         """
         own = self._related("memories")
         sources = own.filter(live_condition(now)).exclude(session_summary_condition())

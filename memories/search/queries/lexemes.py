@@ -40,7 +40,7 @@ FROM memories_tenant AS tenant,
     json_to_recordset(%s::json) AS term (word text, words text, lexemes text[])
 WHERE tenant.id = %s
 """
-# `ts_stat` runs the text of a query of its own.
+# `ts_stat` takes the text of a query and runs it.
 _COUNT = """
 WITH live AS (SELECT count(*) AS rows FROM memories_memory WHERE tenant_id = %(tenant)s AND archived_at IS NULL),
 counted AS (

@@ -73,9 +73,9 @@ def half_vector(vector: Vector) -> HalfVector:
 
 def begin_index_scan(*, ef_search: int, max_scan_tuples: int, is_single_scan: bool = False) -> None:
     """Read rows ordered by the indexed distance only along the index until `INDEX_SCAN_ENDS`, in a transaction."""
-    # Without sorting, only the index provides the order, whatever the values, so one plan serves all searches
-    # (ADR-0223). A strict order would drop rows that a later index read finds nearer; the rows are sorted afterwards
-    # anyway.
+    # Without sorting, only the index provides the order, regardless of the values, so all searches share one plan
+    # (ADR-0223). A strict order would drop rows that a later index read finds to be nearer; the rows are sorted
+    # afterwards anyway.
     set_locally(
         {
             "hnsw.iterative_scan": "off" if is_single_scan else "relaxed_order",

@@ -21,11 +21,11 @@ from memories.services.search.text_ranking import TEXT_HIT, TextHits
 from memories.tenancy.queries.plain_scope import PlainScope
 from memories.tenancy.queries.prepared import SentStatement, send_prepared
 
-#: Tokens by memory, best first; `UNKNOWN_TOKENS` where the memories were not read. Keys are the integers of the UUIDs,
+#: Tokens by memory, best first; `UNKNOWN_TOKENS` if the memories were not read. Keys are the integers of the UUIDs,
 #: because a UUID's hash is computed in Python.
 Ranking = dict[int, int]
 
-# A ranking as one row, which takes the client a tenth of the time of hundreds (ADR-0150).
+# A ranking as one row, which the client reads in a tenth of the time of hundreds of rows (ADR-0150).
 _PACKED = """
 SELECT string_agg(uuid_send(id), ''::bytea), string_agg(int4send(tokens), ''::bytea), {more} FROM ({rows}) AS ranked
 """
@@ -48,8 +48,8 @@ _NEAR_OF_BOTH = """
     SELECT * FROM (SELECT * FROM indexed UNION ALL SELECT * FROM tail) AS parts ORDER BY distance LIMIT %(limit)s
 )
 """
-# How many live memories are nearer than one, of equal ones the newer and then those of smaller ids; NULL if it has no
-# vector. Reads the memories only of equal vectors, and the few that have expired.
+# How many live memories are nearer than a given one; of equally near memories, the newer count, then those with smaller
+# ids. NULL if the memory has no vector. Reads memories only for equal vectors, and the few that have expired.
 _NEARER = """
 WITH it AS MATERIALIZED (SELECT memory.id, memory.created_at, own.vector <=> %(vector)s AS distance
     FROM memories_memory AS memory
@@ -74,7 +74,7 @@ JOIN memories_memoryembedding AS own ON own.memory_id = memory.id AND own.versio
 WHERE {live} AND own.model = {model}
 ORDER BY own.vector <=> %(vector)s, memory.created_at DESC, memory.id LIMIT %(limit)s
 """
-# The columns of `TEXT_HIT` as one value; ordering the rows here would take longer.
+# The columns of `TEXT_HIT` as one value, unordered because ordering in the database would take longer.
 _MATCHING = """
 SELECT string_agg(
     uuid_send(id) || int4send(tokens) || int4send(position) || int8send(held) || int8send(session)
@@ -147,8 +147,9 @@ def send_nearest_vectors(
 ) -> SentRanking:
     """Send the query for the live memories of the `limit` nearest vectors and the number of vectors read.
 
-    With an `index`, along it, after `begin_index_scan`, and in its tail; only the vectors of the index count as read.
-    With `is_all_live` no memory is read: tokens are unknown, and of equal distances the vector stored last comes first.
+    With an `index`, search it, after `begin_index_scan`, and its tail; only the vectors of the index count as read.
+    With `is_all_live`, no memory is read: tokens are unknown, and among equal distances the vector stored last comes
+    first.
     """
     same = {"covered": scope.covers("own"), "model": _quoted(model)}
     if index is None:
@@ -159,7 +160,7 @@ def send_nearest_vectors(
         cast = f"::halfvec({len(vector)})"
         distance = f"own.vector{cast} <=> %(vector)s{cast}"
         same |= {"distance": distance, "order": distance}
-        # what it does not contain yet is read whole
+        # vectors that the index does not contain yet are all read
         parts = {"indexed": index.contains("own."), "tail": index.lacks("own.")}
         both = [_NEAR.format(name=name, part=f"AND {part}", **same) for name, part in parts.items()]
         near = ",".join(both) + _NEAR_OF_BOTH
@@ -178,7 +179,7 @@ def nearest_memories(scope: PlainScope, vector: Vector, model: str, tokens: str,
 
 
 def how_many_nearer(scope: PlainScope, vector: Vector, model: str, memory_id: UUID) -> int | None:
-    """Return how many memories of the scope an exact search puts before one; None if that has no vector."""
+    """Return how many memories of the scope an exact search ranks above the given one; None if it has no vector."""
     statement = _NEARER.format(covered=scope.covers("own"), live=scope.has_live("memory"), model=_quoted(model))
     values = {**scope.values, "vector": half_vector(vector), "memory": memory_id}
     rows = send_shared(statement, values).rows()

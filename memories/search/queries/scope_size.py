@@ -12,7 +12,7 @@ from memories.services.partitions.paths import subtree_bounds
 from memories.tenancy.queries.conditions import segment_paths
 from memories.tenancy.queries.prepared import SentStatement
 
-#: How long the size of a scope of so many rows is kept in the process, and how many sizes (ADR-0238).
+#: The minimum rows of a scope whose size is cached, for how long, and the maximum number of cached sizes (ADR-0238).
 KEPT_SECONDS, KEPT_ROWS_MIN, KEPT_MAX = 5.0, 20_000, 1_000
 
 # Raw SQL, because every search of a small scope runs it.
@@ -81,8 +81,8 @@ def send_scope_size(
 ) -> SentScopeSize:
     """Send the query for the rows of a partition, pending changes included, and the index with the prefix `index`.
 
-    A large scope was counted at most `KEPT_SECONDS` ago. Its plan stays right: rows that have expired since are left
-    out when the memories are read, and a new index contains the vectors of the former one.
+    A large scope was counted at most `KEPT_SECONDS` ago. Its plan stays correct: rows that have expired since are
+    excluded when the memories are read, and a new index contains the vectors of the former one.
     """
     required = segment_paths(segments)
     place = (tenant_id, path, exact, tuple(required), index)

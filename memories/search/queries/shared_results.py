@@ -1,4 +1,4 @@
-"""Results that the searches of one page share: both sides of a comparison ask the same of a query (ADR-0217)."""
+"""Results that the searches of one page share, because both sides of a comparison run the same searches (ADR-0217)."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
-#: Minimum of shared words besides numbers and dates; fewer are no common subject.
+#: Minimum of shared words besides numbers and dates for a common subject.
 SHARED_WORDS_MIN = 2
 #: Words of a text that are compared.
 WORDS_COMPARED_MAX = 400

@@ -14,9 +14,9 @@ UNREAD_SHARE = 0.75
 
 
 class Admission:
-    """The memories that a gate admits; their tokens are learned as they are read.
+    """The memories that a gate admits; tokens become known as memories are read.
 
-    `results` are those of the query, `chosen` these after the pinned ones.
+    `results` are those of the query; `chosen` are the pinned ones followed by these.
     """
 
     def __init__(
@@ -27,9 +27,9 @@ class Admission:
         known: Collection[int],
         asked: Iterable[int] = (),
     ) -> None:
-        """`choose` returns results, best first, by tokens and those that an unread memory counts with.
+        """`choose` returns results, best first, from known tokens and the tokens assumed for an unread memory.
 
-        `known` are those of the memories that were found by words; `asked` have been asked for already.
+        `known` are the tokens of memories found by words; `asked` have already been requested.
         """
         self._unread_tokens = int(UNREAD_SHARE * sum(known) / len(known)) if known else TOKENS_PER_MEMORY
         self._pinned, self._choose_results, self._tokens = pinned, choose, tokens
@@ -41,7 +41,7 @@ class Admission:
         self.chosen = list(dict.fromkeys([*self._pinned, *self.results]))
 
     def unread(self) -> list[int]:
-        """Return the chosen memories that have not been asked for; they count as asked for from now on."""
+        """Return the chosen memories that have not been requested; from now on, they count as requested."""
         unread = [key for key in self.chosen if key not in self._asked]
         self._asked.update(unread)
         return unread

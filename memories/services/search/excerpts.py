@@ -17,7 +17,7 @@ _WORD = re.compile(r"[^\W_]+(?:[._:/@'’-]+[^\W_]+|_+[^\W_]+)*")
 
 @dataclass(frozen=True)
 class ExcerptPart:
-    """A piece of an excerpt; `is_match` where the search found the text by it."""
+    """A piece of an excerpt; `is_match` if the search found the text by it."""
 
     text: str
     is_match: bool = False

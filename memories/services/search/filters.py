@@ -25,7 +25,7 @@ COUNTER_FIELDS = ("usefulness_score", "retrieval_count")
 OPERATORS = ("gte", "lte", "in")
 MAX_ALTERNATIVES = 200
 METADATA_PREFIX = "metadata."
-#: Numbers beyond these are no column's value and overflow the database's types.
+#: Numbers beyond these cannot be values of a column and overflow the database's types.
 MAX_NUMBER = 2_147_483_647
 
 

@@ -24,7 +24,7 @@ MARK_DIGITS = 8
 #: The prefix of a stop word in a text vector: `=the`.
 STOP_WORD_MARK = "="
 
-#: Scripts without spaces between words, and Hangul, whose words carry their particles.
+#: Scripts without spaces between words, and Hangul, whose words include particles.
 _NGRAM = re.compile(
     "["
     "\u0e00-\u0eff"  # Thai, Lao
@@ -87,7 +87,7 @@ def search_columns(content: str) -> dict[str, object]:
 
 @cached_texts(16_384)
 def fold_word(word: str) -> str:
-    """Return `word` without case and accents: `Ångström` is `angstrom`. Indic and Japanese marks stay."""
+    """Return `word` without case and accents: `Ångström` is `angstrom`. Indic and Japanese marks are kept."""
     bare = _without_marks(_without_marks(word).casefold())
     return unicodedata.normalize("NFC", bare.translate(PLAIN_LETTERS))
 

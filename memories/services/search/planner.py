@@ -1,4 +1,4 @@
-"""Plan a search: exact or along the HNSW index (ADR-0077), and by which words (ADR-0076)."""
+"""Plan a search: exact or with the HNSW index (ADR-0077), and by which words (ADR-0076)."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,11 +24,11 @@ SCAN_LIMIT_RATIO = 2
 #: this many times as many for filters; within these bounds.
 FILTERED_SCAN_RATIO = 2.0
 MIN_EF_SEARCH, MAX_EF_SEARCH = 300, 1_000
-#: A scope with this share of the index's rows finds enough at once; a scan that could go on takes a fifth longer.
+#: In a scope with this share of the index's rows, a single scan finds enough; an iterative scan takes a fifth longer.
 SINGLE_SCAN_SHARE = 0.9
 #: Maximum of vectors that an index scan reads.
 MAX_SCAN_TUPLES = 100_000
-#: One vector more is read for each of so many, because memories may have expired.
+#: One more vector is read for every this many, because memories may have expired.
 ROWS_PER_SPARE_ROW = 8
 #: Minimum depth of a retriever in a large scope.
 MIN_DEPTH = 200
@@ -38,7 +38,7 @@ TOKENS_PER_MEMORY = 25
 ALL_WORDS_ROWS = 5_000
 #: Maximum of a tenant's rows that the words of one query match together in a larger scope, as estimated.
 MATCHED_ROWS_MAX = 3_000
-#: Maximum of a query's lexemes that rank: as many as fit the bits of an integer.
+#: Maximum number of a query's lexemes that rank: as many as fit into the bits of an integer.
 LEXEMES_MAX = 62
 #: The newest rows in scope that are read if even the rarest word of the query is in too many rows.
 NEWEST_ROWS = 1_500
@@ -128,9 +128,8 @@ def rows_to_retrieve(*, tokens: float, limit: int | None, pool_size: int) -> int
 def retriever_depth(wanted: int) -> int:
     """Return the depth of a retriever for the first `wanted` rows in fused order.
 
-    All that either retriever ranks among the first `wanted` are within it, and more, for rows that both rank lower.
-    Twice the depth, which holds every row that could reach the fused rank `wanted`, changed no packed evidence
-    (ADR-0117).
+    It covers all rows that either retriever ranks among the first `wanted`, and some that both rank lower. Twice the
+    depth, which covers every row that could reach the fused rank `wanted`, changed no packed evidence (ADR-0117).
     """
     return max(MIN_DEPTH, min(wanted + RECIPROCAL_RANK_K, MAX_CANDIDATES))
 

@@ -8,12 +8,12 @@ import numpy.typing as npt
 
 from memories.services.search.planner import TextQuery
 
-#: ADR-0078. What a lexeme counts that another message of the session contains, by its distance.
+#: ADR-0078. The share of a lexeme's weight if another message of the session contains it, by distance.
 SHARE_AT = {-1: 0.8, 1: 0.6, -2: 0.5, 2: 0.4}
 _REACH = max(SHARE_AT)
 
 #: A row that contains a lexeme of a query: the halves of its UUID, its tokens, the places of its lexemes in the query
-#: as bits, a number for its session (0 where it is no message), its position, and when it was created.
+#: as bits, a number for its session (0 if it is not a message), its position, and when it was created.
 TEXT_HIT = np.dtype(
     [
         *((name, ">u8") for name in ("high", "low")),
@@ -52,7 +52,7 @@ def _weights(held: _Column, text: TextQuery) -> _Column:
 
 
 def _with_adjacent(held: _Column, hits: TextHits) -> _Column:
-    """Return what each row contains of each lexeme, or what the messages around it contain in part."""
+    """Return how much each row contains of each lexeme, with a share for the messages around it."""
     shared = held.copy()
     for before, after, distance in _adjacent(hits["session"], hits["position"].astype(np.int64)):
         shared[after] = np.maximum(shared[after], SHARE_AT[-distance] * held[before])

@@ -15,7 +15,7 @@ BULK_ARCHIVE, RESTORE, BULK_CHANGE_KIND, BULK_MERGE = "archive", "restore", "kin
 
 @dataclass(frozen=True)
 class BulkAction:
-    """A bulk action: the field it changes and the new value, None where the operator enters it."""
+    """A bulk action: the field it changes and the new value, None if the operator enters it."""
 
     name: str
     field: str
@@ -65,7 +65,7 @@ class BulkCandidate(Protocol):
 def skip_reason(action: BulkAction, memory: BulkCandidate | None, *, seen_version: int, kind: str | None = "") -> str:
     """Return the reason why `action` skips a memory that was seen in a version, "" for none.
 
-    `kind` is the value that the caller gives, for a move the path; None before there is one.
+    `kind` is the value that the caller enters (for a move, the path), None before it is entered.
     """
     if memory is None:
         return "not_found"

@@ -5,14 +5,14 @@ They can hide instructions from a reader (ADR-0112). Rendered text shows each as
 
 import re
 
-#: Tab and line feed are none of them, nor is the carriage return of a CRLF.
+#: Tab, line feed and the carriage return of a CRLF are not hidden characters.
 _ALWAYS = (
     r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u200b\u200e\u200f\u2028-\u202e"
     r"\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     r"\U000e0000-\U000e00ff\U000e01f0-\U000e0fff"
 )
 _EMOJI = r"\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff"
-#: Arabic, Syriac, the scripts of India and South-East Asia: there a joiner between letters changes what is seen.
+#: Arabic, Syriac, the scripts of India and South-East Asia: in these, a joiner between letters changes how they look.
 _JOINING = r"\u0600-\u077f\u08a0-\u109f\u1780-\u17ff"
 _JOINER = r"[\u200c\u200d]"
 HIDDEN = (

@@ -71,7 +71,7 @@ def memory_line(values: Mapping[str, Any], file_type: str) -> str:
 def csv_rows(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the number of the first line of each row, and its values; empty cells are absent.
 
-    Columns are separated by commas, or by semicolons, which spreadsheets write where a comma is the decimal mark.
+    Columns are separated by commas, or by semicolons, which spreadsheets write if the comma is the decimal separator.
     Raises `ImportFileError`: `malformed_csv`, `unknown_field` or `required` for the header.
     """
     first = text.partition("\n")[0]
@@ -123,4 +123,4 @@ def _json(cell: str) -> Any:
     try:
         return json.loads(cell)
     except (ValueError, RecursionError):
-        return cell  # its field says what is wrong with a text
+        return cell  # the error of its field describes what is wrong with a text

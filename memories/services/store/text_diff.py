@@ -15,8 +15,8 @@ DiffKind = Literal["same", "added", "removed"]
 #: "same" or "replaced", the earlier text, the later one.
 DiffRun = tuple[str, str, str]
 
-#: Pairs of equal words compared in a run of changed sentences, and its words and spaces: about 1,400 words. A longer
-#: run is replaced as a whole, except its common start and end.
+#: Maximum pairs of equal words in a run of changed sentences, and maximum words and spaces (about 1,400 words). A
+#: longer run is replaced as a whole, except its common start and end.
 PAIRS_MAX, TOKENS_MAX = 20_000, 3_000
 #: With a smaller share of common words, a run is shown as removed and added text: small pieces are hard to read.
 SHARED_SHARE_MIN = 0.25

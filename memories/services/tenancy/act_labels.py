@@ -1,4 +1,4 @@
-"""What the console calls the verbs of the audit log, by group: the same words on every page."""
+"""Labels of the verbs of the audit log, by group: the same words on every page of the console."""
 
 from collections.abc import Mapping
 
@@ -176,7 +176,7 @@ ACT_LABELS: Mapping[str, str] = {verb: label for verbs in VERBS.values() for ver
 
 
 def act_label(verb: str) -> str:
-    """Return what the console calls a verb; one that Activity does not list, by its own words."""
+    """Return the label of a verb; a verb that Activity does not list is shown as its own words."""
     return ACT_LABELS.get(verb) or verb.replace("_", " ").capitalize()
 
 

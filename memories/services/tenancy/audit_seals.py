@@ -1,4 +1,4 @@
-"""The hash chain of an audit log: what a seal covers, and whether seals and entries fit together (ADR-0142)."""
+"""The hash chain of an audit log: what a seal covers, and whether seals and entries match (ADR-0142)."""
 
 import hashlib
 import json
@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from uuid import UUID
 
 HASH_CHARACTERS = 64
-#: What the first seal of a tenant follows.
+#: The value that stands for the preceding seal of a tenant's first seal.
 FIRST_HASH = "0" * HASH_CHARACTERS
 
 
@@ -102,9 +102,9 @@ class ChainCheck:
     def first_broken(
         self, seals: Sequence[Seal], entries: Mapping[UUID, AuditContent], redacted: Mapping[UUID, str]
     ) -> BrokenEntry | None:
-        """Return the first broken place of the next seals, None without; `entries` are those that they name.
+        """Return the first broken place among the next seals, or None; `entries` are those that they name.
 
-        `redacted` maps those that were redacted to the hash that the last redaction recorded.
+        `redacted` maps redacted entries to the hash that the last redaction recorded.
         """
         for seal in seals:
             problem = self._problem_of(seal, entries.get(seal.entry_id), redacted)

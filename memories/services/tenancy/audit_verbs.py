@@ -1,4 +1,4 @@
-"""Verbs of the audit log that lists of acts leave out, and those of reading."""
+"""Verbs of the audit log that lists of acts exclude, and verbs of reading."""
 
 #: What API keys do in every turn of a conversation. Lists of acts show these only if a person or a rule does them.
 AGENT_TRAFFIC = (

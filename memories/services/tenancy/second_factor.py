@@ -16,12 +16,12 @@ RECOVERY_CODE_BYTES = 10
 
 
 def setup_url(secret: str, username: str) -> str:
-    """Return what an authenticator app reads from the QR code."""
+    """Return the URL that an authenticator app reads from the QR code."""
     return pyotp.TOTP(secret).provisioning_uri(name=username, issuer_name=ISSUER)
 
 
 def accepted_step(secret: str, code: str, *, now: datetime, after: int = 0) -> int | None:
-    """Return the time step whose code this is; None for a wrong one, and for one of a step up to `after`."""
+    """Return the time step to which the code belongs; None for a wrong code, or one of a step up to `after`."""
     totp, current = pyotp.TOTP(secret), int(now.timestamp()) // STEP_SECONDS
     steps = range(current - STEPS_AROUND, current + STEPS_AROUND + 1)
     found = [step for step in steps if hmac.compare_digest(totp.generate_otp(step), code)]
@@ -35,6 +35,6 @@ def recovery_code(random: bytes) -> str:
 
 
 def plain_code(typed: str) -> str:
-    """Return a code as it is compared: in ASCII lower case, without spaces and hyphens."""
+    """Return a code in the form in which codes are compared: ASCII lower case, without spaces and hyphens."""
     text = "".join(typed.split()).replace("-", "").lower()
     return text if text.isascii() else ""

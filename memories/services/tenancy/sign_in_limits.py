@@ -15,7 +15,7 @@ FIRST_WAIT = timedelta(seconds=30)
 WAIT_MAX = timedelta(minutes=15)
 #: Long enough that waiting for it gives fewer guesses than the longest wait does.
 FORGOTTEN_AFTER = timedelta(hours=2)
-#: Providers give a customer at least this prefix, so single IPv6 addresses cost an attacker nothing.
+#: Providers give a customer at least this prefix, so an attacker can use any number of single IPv6 addresses.
 IPV6_PREFIX_BITS = 64
 
 

@@ -14,7 +14,7 @@ class TenantNameError(CodedError):
 
 
 def check_tenant_name(text: str) -> str:
-    """Return a name as it is stored: in NFC, trimmed, with single spaces. Raises `TenantNameError`."""
+    """Return a name in its stored form: NFC, trimmed, with single spaces. Raises `TenantNameError`."""
     spaced = "".join(" " if unicodedata.category(letter) == "Zs" else letter for letter in text.strip())
     name = re.sub(" +", " ", unicodedata.normalize("NFC", spaced)).strip()
     if not 1 <= len(name) <= TENANT_NAME_CHARACTERS_MAX or not name.isprintable():

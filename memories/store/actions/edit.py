@@ -52,7 +52,7 @@ def update_memory(
 
 @transaction.atomic
 def archive_memory(*, memory: Memory, if_version: int | None = None, by: Actor, now: datetime) -> Memory:
-    """Archive the memory; an archived one stays as it is."""
+    """Archive the memory; has no effect on an archived one."""
     current = _locked(memory, if_version)
     if current.archived_at is None:
         archive_rows([current], now)

@@ -33,8 +33,8 @@ def import_memories(
 ) -> ImportedRows:
     """Store a batch or, after an exception, nothing of it. Undoing the act archives what all its batches created.
 
-    `act_id` is the act of the batches before. An updated memory keeps its new version; the earlier one is on its page.
-    Raises `Conflict` `undone` if the act was undone meanwhile.
+    `act_id` is the act of the preceding batches. An updated memory keeps its new version; the earlier one is on its
+    page. Raises `Conflict` `undone` if the act has been undone.
     """
     act = _open_act(tenant, act_id) if act_id else None
     results = store_memories(tenant=tenant, rows=rows, by=by, now=now)

@@ -20,8 +20,8 @@ def replace_memories(
 ) -> list[HygieneAct]:
     """End the older memories of each newer one (newer -> older), link the newer to them; one act per older memory.
 
-    An older memory is not true from the time from which the newer one is, and no longer live. A constant number of
-    queries. Raises `Conflict` `archived` if an older memory is not live any more.
+    An older memory is no longer live, and its valid time ends where that of the newer one begins. A constant number of
+    queries. Raises `Conflict` `archived` if an older memory is no longer live.
     """
     successors = {older: newer for newer, ids in replaced.items() for older in ids if older != newer}
     if not successors:

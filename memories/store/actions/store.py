@@ -231,8 +231,8 @@ def _insert_absent(
 ) -> tuple[dict[LiveKey, Memory], set[LiveKey]]:
     """Return the live memory of every key, and the keys that this call inserted.
 
-    The INSERT waits for a concurrent writer of the same key. What it did not insert is read, or inserted again if the
-    row has expired or was archived since.
+    The INSERT waits for a concurrent writer of the same key. Rows that it did not insert are read, or inserted again if
+    the existing row has expired or was archived since.
     """
     holders: dict[LiveKey, Memory] = {}
     created: set[LiveKey] = set()

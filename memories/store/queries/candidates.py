@@ -59,7 +59,7 @@ WHERE tenant_id = %(tenant)s AND kind = %(kind)s
 
 
 def send_superseding_links(tenant_id: UUID, ids: Iterable[int], at: datetime | None) -> SentStatement:
-    """Ask for the links by which one of these memories supersedes another: the ids of the older and the newer one."""
+    """Send the query for the links by which one of these memories supersedes another: older and newer id."""
     return send_prepared(_SUCCESSORS, {"tenant": tenant_id, "kind": SUPERSEDES, "ids": _ids_text(ids), "at": at})
 
 
@@ -72,7 +72,7 @@ def send_plain_candidates(
     lexemes: Sequence[str],
     with_vectors: bool,
 ) -> SentStatement:
-    """Ask for the values of each memory of `ids` (the integers of UUIDs) in scope, in any order.
+    """Send the query for the values of each memory of `ids` (the integers of UUIDs) in scope, in any order.
 
     The similarity is None without a vector; the vector, with `with_vectors`, the bytes that Postgres sends for a
     `halfvec`.

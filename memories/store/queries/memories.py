@@ -75,7 +75,7 @@ class MemoryQuerySet(MemoryTextQuerySet):
     def insert_absent(self, rows: Sequence[Any]) -> set[UUID]:
         """Insert new memories in one statement, in order; return the ids of those that no live memory excludes."""
         if len(rows) >= REPLANNED_ROWS:
-            # plans of foreign keys that were made for small tables read them whole for each row
+            # plans of foreign key checks that were made for small tables read the whole table for each row
             execute("DISCARD PLANS")
         inserted = insert_rows(rows, "ON CONFLICT DO NOTHING RETURNING id").rows() if rows else ()
         return {pk for (pk,) in inserted}

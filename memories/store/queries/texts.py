@@ -216,7 +216,7 @@ class MemoryTextQuerySet(TenantRows):
     ) -> tuple[list[tuple[UUID, int]], int]:
         """Return (id, `tokens`) of the first of `nearest_to` for current rows, and how many the index returned.
 
-        Call it inside `force_index_scan`. What the index does not contain yet is read whole.
+        Call it inside `force_index_scan`. Vectors that the index does not contain yet are all read.
         """
         own = {"embeddings__model": model, "embeddings__version": F("version"), "embeddings__is_current": True}
         is_indexed = Q(embeddings__id__lte=index.bound) | Q(embeddings__is_indexed=True)

@@ -37,7 +37,7 @@ from memory_platform.web.rendering import render_page
 #: Lines that a preview shows from the beginning of a file, and invalid lines that the page shows in all.
 LINES_SHOWN_MAX = 20
 FAULTS_SHOWN_MAX = 100
-#: Of the previewed file in the form that imports it, beside which other fields need room. Text packs to much less.
+#: The maximum size of the previewed file in the form that imports it, with space for other fields. Text packs to less.
 PACKED_CHARACTERS_MAX = settings.DATA_UPLOAD_MAX_MEMORY_SIZE - 64 * 1024
 
 
@@ -121,7 +121,7 @@ def _import_batch(request: HtmxRequest, form: MemoryImportForm) -> dict[str, Any
     if page["done"] < read.count:
         return page | {"is_unfinished": True, "packed": request.POST["packed"]}
     if counts["invalid"]:
-        # All rows are stored by now, so that only the invalid ones differ from what is stored.
+        # All rows are stored at this point, so only the invalid ones differ from what is stored.
         read = _file(form, who["now"])
         results = preview_import(tenant=who["tenant"], rows=list(read.rows.values()), now=who["now"])
         page["lines"] = _shown(read, results, 0)

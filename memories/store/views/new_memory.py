@@ -41,7 +41,7 @@ def _defaults() -> dict[str, Any]:
 
 
 def _stored(request: HtmxRequest, form: MemoryNewForm) -> Memory | None:
-    """Store the memory and flash the result; None after errors, which are added to the form."""
+    """Store the memory and report the result; return None after errors, which are added to the form."""
     stored = submit(request, form, lambda: store_memories(rows=[form.new_memory()], **action_arguments(request)))
     if stored is None:
         return None

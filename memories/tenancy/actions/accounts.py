@@ -19,7 +19,7 @@ def change_password(*, user: User, password: str, by: Actor, now: datetime) -> N
 
 @transaction.atomic
 def change_email(*, user: User, email: str, by: Actor, now: datetime) -> None:
-    """Store where the owner is told of failed sign-ins."""
+    """Store the address to which notices of failed sign-ins are sent."""
     if email != user.email:
         user.email = email
         user.save(update_fields=["email"])

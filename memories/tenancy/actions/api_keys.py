@@ -47,7 +47,7 @@ def create_api_key(
 
 @transaction.atomic
 def revoke_api_key(*, key: ApiKey, by: Actor, now: datetime) -> ApiKey:
-    """Revoke a key for good; a revoked one stays as it is."""
+    """Revoke a key permanently; has no effect on a revoked key."""
     if not key.revoked:
         key.revoked = True
         key.save(update_fields=["revoked"])

@@ -1,4 +1,4 @@
-"""Note what an operator did with the first steps of a tenant. Others see none of it, so there is no audit row."""
+"""Record what an operator did with the first steps of a tenant. No other operator sees it, so there is no audit row."""
 
 from datetime import datetime
 from uuid import UUID

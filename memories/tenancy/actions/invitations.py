@@ -52,7 +52,7 @@ def revoke_invitation(*, invitation: Invitation, by: Actor, now: datetime) -> No
 def accept_invitation(*, tenant: Tenant, secret: str, username: str, password: str, by: Actor, now: datetime) -> User:
     """Create the account of the invited person, with the role and the membership of the invitation.
 
-    `by` names the inviter, as the invited person is nobody yet.
+    `by` names the inviter, because the invited person has no account yet.
 
     Raises `NotFound` if the link is used, revoked or expired; `InvalidInput` or `Conflict` as `create_operator` does.
     """

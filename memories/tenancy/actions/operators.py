@@ -66,7 +66,7 @@ def add_member(*, user: User, tenant: Tenant, by: Actor, now: datetime) -> Membe
 def change_role(
     *, membership: Membership, role: str, replaces: str | None = None, is_fixed: bool, by: Actor, now: datetime
 ) -> Role:
-    """Give a member another role, which holds in all their tenants; return it.
+    """Give a member another role, which applies in all their tenants; return it.
 
     Raises `InvalidInput`, or `Conflict`: `fixed_role` if the caller may not change it (`users_with_fixed_roles`), or
     `last_admin` if one of their tenants would have no admin. `StaleVersion` if the present role, or "none", is not

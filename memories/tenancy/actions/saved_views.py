@@ -15,7 +15,7 @@ from memories.tenancy.queries.tenants import SavedViewQuerySet
 
 #: Views of one operator for one list.
 VIEWS_MAX = 30
-#: What a view that does not exist is called.
+#: The name of a missing view in errors.
 _NO_VIEW: Mapping[str, Any] = MappingProxyType({"name": "", "is_shared": False})
 
 
@@ -47,7 +47,7 @@ def change_view(
 ) -> SavedView:
     """Rename a view, share it or stop sharing it. Raises `Conflict` `duplicate`.
 
-    Raises `StaleVersion` if the view is not named `replaces` any more.
+    Raises `StaleVersion` if the view is no longer named `replaces`.
     """
     if replaces is not None and replaces != view.name:
         raise StaleVersion("stale_version", f"Someone else renamed this view to {view.name}.", "name")

@@ -1,4 +1,4 @@
-"""Create tenants, also the hidden ones of evaluations, and delete the latter."""
+"""Create tenants, including the hidden ones of evaluations, and delete hidden tenants."""
 
 import logging
 from datetime import datetime

@@ -130,7 +130,7 @@ class AuditSealQuerySet(TenantRows):
         return dict(redactions.values_list("entry_id", "content_hash"))
 
     def hash_of(self, number: int) -> str:
-        """The hash of a seal, "" where it is missing."""
+        """The hash of a seal, "" if it is missing."""
         return self.filter(number=number).values_list("seal_hash", flat=True).first() or ""
 
 

@@ -18,7 +18,7 @@ def live_condition(now: datetime) -> Q:
 
 
 def session_summary_condition() -> Q:
-    """Memories that are the stored summary of a session; the first condition decides where there is no type."""
+    """Memories that are the stored summary of a session; without a type, the first condition decides."""
     return Q(metadata__has_key="type") & Q(metadata__type="context_synthesis")
 
 

@@ -14,7 +14,7 @@ from django.db.models import Model
 
 from memories.tenancy.queries.prepared import SentStatement, send_prepared
 
-# Rows as JSON: compiling an INSERT of so many values takes several times as long (ADR-0170).
+# Rows as JSON, because compiling an INSERT with many values takes several times as long (ADR-0170).
 _INSERT_ROWS = """
 INSERT INTO {table} ({columns}) SELECT {columns} FROM json_populate_recordset(NULL::{table}, %(rows)s::json) {rest}
 """

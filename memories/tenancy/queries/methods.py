@@ -1,6 +1,6 @@
-"""Methods of querysets that only name a filter, an order, or what is read along: each is declared in one line.
+"""Queryset methods that only name a filter, an order or related rows, each declared in one line.
 
-The type of a manager does not know them: they are called on a queryset, as `for_tenant` or `all` returns one.
+Managers do not have them for the type checker: call them on a queryset, such as that of `for_tenant` or `all`.
 """
 
 from collections.abc import Callable

@@ -10,6 +10,6 @@ def written_position() -> float:
 
 
 def replayed_position() -> float:
-    """Return until where the replica has replayed."""
+    """Return the position up to which the replica has replayed."""
     ((position,),) = execute_prepared("SELECT coalesce(pg_last_wal_replay_lsn() - '0/0', 0)", [])
     return float(position)

@@ -35,7 +35,7 @@ class SentStatement:
         return self._rows is not None
 
     def rows(self) -> list[tuple[Any, ...]]:
-        """Wait for the rows. All earlier statements have then finished, too."""
+        """Wait for the rows. All earlier statements have then finished as well."""
         if self._rows is None:
             self._rows = self.cursor.fetchall()
         return self._rows
@@ -44,8 +44,8 @@ class SentStatement:
 def send_prepared(statement: str, values: Mapping[str, Any] | Sequence[Any]) -> SentStatement:
     """Send a statement with values inside a scope; outside of a pipeline, wait for it.
 
-    Values are typed by the statement: a text where Postgres cannot infer another type needs a cast. Statements that
-    differ in their text are prepared separately, so what varies from request to request belongs into the values.
+    Values are typed by the statement: a text needs a cast if Postgres cannot infer its type. Statements with different
+    texts are prepared separately, so anything that varies between requests should be a value.
     """
     cursor = cast(DatabaseWrapper, connection).prepared_cursor()
     cursor.execute(statement, values)
@@ -77,7 +77,7 @@ def set_locally(values: Mapping[str, str]) -> None:
         send_prepared(_set_configs(tuple(values)), [*values.values()])
         return
     for name, value in values.items():
-        # neither bound nor prepared: Citus passes on the text, which differs each time
+        # not bound or prepared, because Citus passes on the text, which differs each time
         statement = sql.SQL("SET LOCAL {name} = {value}").format(name=sql.SQL(name), value=value)
         Cursor(connection.connection).execute(statement, prepare=False)
 

@@ -80,7 +80,7 @@ class MembershipQuerySet(TenantRows):
         return self.select_for_update(of=("self",)).order_by("pk")
 
     def user_ids_outside(self, tenant_ids: Collection[UUID]) -> set[int]:
-        """The users of these memberships that belong to another tenant than these."""
+        """The users of these memberships who also belong to other tenants."""
         rows = self.exclude(tenant_id__in=list(tenant_ids)).order_by()
         return set(rows.values_list("user_id", flat=True).distinct())
 

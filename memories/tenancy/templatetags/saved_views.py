@@ -17,7 +17,7 @@ register = template.Library()
 def saved_views(context: dict[str, Any], list_name: str, **parts: str) -> dict[str, Any]:
     """Render the views of a list, and the form that saves its filters. One query.
 
-    `parts` are parameters that a view needs beside the filters, because the page has them in its path.
+    `parts` are parameters that a view needs in addition to the filters, because the page has them in its path.
     """
     request = context["request"]
     chosen, operator = kept_filters(request.GET.dict()), request.operator

@@ -78,7 +78,7 @@ def _table(request: HtmxRequest, keys: list[Any]) -> TablePage:
 
 @tenant_page("admin", to_change="admin")
 def api_key_revoke(request: HtmxRequest, prefix: str) -> HttpResponseBase:
-    """Confirm, then revoke a key for good."""
+    """Ask for confirmation, then revoke a key permanently."""
     with tenant_scope(request.tenant.id):
         key = get_object_or_404(ApiKey.objects.for_tenant(request.tenant.id).with_prefix(prefix))
         if request.method == "POST":

@@ -37,7 +37,7 @@ def members(request: HtmxRequest) -> HttpResponseBase:
 
 @tenant_page(to_change="admin")
 def member_add(request: HtmxRequest) -> HttpResponseBase:
-    """Make an account a member: of the admin's tenants alone, or of none; other people consent by an invitation."""
+    """Add an account that belongs only to the admin's tenants or to none; other people need an invitation."""
     form = MemberForm(request.POST)
     person = users_by_username(form.cleaned_data["username"]).first() if form.is_valid() else None
     if person is not None and (role_of(person) is None or users_with_fixed_roles([person], request.operator)):

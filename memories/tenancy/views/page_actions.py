@@ -1,4 +1,4 @@
-"""How pages call actions, and how they show what an action refuses."""
+"""How pages call actions, and how they show the errors of an action."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -75,7 +75,7 @@ def add_error_to_form(form: Form, error: PlatformError, names: Mapping[str, str]
 
 @contextmanager
 def missing_is_404() -> Iterator[None]:
-    """Answer 404 for a row or a version that the tenant does not have."""
+    """Respond with 404 for a row or a version that the tenant does not have."""
     try:
         yield
     except (NotFound, InvalidInput) as error:
@@ -85,7 +85,7 @@ def missing_is_404() -> Iterator[None]:
 def submit(request: HtmxRequest, form: PlatformForm, act: Callable[[], Done]) -> Done | None:
     """Return the result of `act` in the tenant's scope; None for an invalid form or after an error, added to it.
 
-    That another request stored or deleted the same at that moment is such an error.
+    A conflict with another request that stored or deleted the same row at that moment is also such an error.
     """
     if not form.is_valid():
         return None

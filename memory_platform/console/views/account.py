@@ -35,7 +35,7 @@ from memory_platform.web.times import format_wait
 
 _TEMPLATE = "memory_platform/console/password_change.html"
 _SECOND_FACTOR_TEMPLATE = "memory_platform/console/second_factor.html"
-#: The signature of a secret that waits for its first code, and how long it may.
+#: The signature of a secret that waits for its first code, and its maximum wait.
 _SETUP_SALT, SETUP_SECONDS = "second-factor", 3600
 
 
@@ -94,7 +94,7 @@ def wait_or_check(request: HtmxRequest, check: Callable[[], bool]) -> str:
 @operator_required("viewer")
 @require_http_methods(["GET", "HEAD", "POST"])
 def second_factor(request: HtmxRequest) -> HttpResponseBase:
-    """Set up a second factor; renew its recovery codes or turn it off. Recovery codes are only in this answer."""
+    """Set up a second factor; renew its recovery codes or turn it off. Recovery codes are only in this response."""
     request.tenants = tenants_of(request.operator)
     user = request.operator.user
     factor: SecondFactor | None = SecondFactor.objects.of_user(user.pk).first()
@@ -130,7 +130,7 @@ def second_factor(request: HtmxRequest) -> HttpResponseBase:
 
 
 def _change(request: HtmxRequest, secret: str, code: str) -> list[str]:
-    """Do what the form asks for; return new recovery codes, none after the second factor was turned off."""
+    """Perform the change of the form; return new recovery codes, none after the second factor was turned off."""
     action_arguments: dict[str, Any] = {
         "user": request.operator.user,
         "by": operator_actor(request.operator),

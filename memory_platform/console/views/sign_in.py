@@ -1,4 +1,4 @@
-"""Sign in: name and password, then a code where the account has a second factor (ADR-0110, ADR-0195)."""
+"""Sign in: name and password, then a code if the account has a second factor (ADR-0110, ADR-0195)."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -67,7 +67,7 @@ class _SignInPage(TemplateResponse):
 
 
 class SignIn(LoginView):
-    """Django's own view; a failed attempt answers 422, as every invalid form does, and one that has to wait 429."""
+    """Django's own view; a failed attempt gets 422, as every invalid form does, and a delayed one 429."""
 
     response_class = _SignInPage
     template_name = "memory_platform/console/sign_in.html"
@@ -78,7 +78,7 @@ class SignIn(LoginView):
         return super().dispatch(request, *args, **kwargs)
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Check name and password unless the account or the address has to wait; the answer is the same for both."""
+        """Check name and password unless the account or the address has to wait; the response is the same for both."""
         username = request.POST.get("username", "")
         self.keys = attempt_keys(request, username)
         wait = count_sign_in_attempt(self.keys, now=timezone.now())
@@ -118,7 +118,7 @@ class SignIn(LoginView):
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def sign_in_code(request: HttpRequest) -> HttpResponse:
-    """Ask for the code of the second factor after the password; attempts wait as those of passwords do."""
+    """Ask for the code of the second factor after the password; attempts are delayed like those of passwords."""
     pending, now = request.session.get(_PENDING, {}), timezone.now()
     user = _pending_user(pending)
     if user is None:

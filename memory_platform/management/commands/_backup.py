@@ -28,7 +28,7 @@ def add_backup_arguments(parser: CommandParser, file_help: str) -> None:
 
 
 def record(command: PlatformCommand, server: Server, verb: str) -> None:
-    """Record the act in the audit log of every tenant; where that fails, warn: no backup would be worse."""
+    """Record the act in the audit log of every tenant; if that fails, warn and continue."""
     label, now = command.actor.stored_label, timezone.now()
     try:
         record_of_every_tenant(server.superuser_url, server.database, verb, label=label, now=now)

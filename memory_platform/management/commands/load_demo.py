@@ -44,7 +44,7 @@ from memories.tenancy.audit import Actor
 from memories.tenancy.scopes import admin_write_scope, tenant_scope
 from memory_platform.web.numerals import counted
 
-#: The counters of a memory for which the demo has none.
+#: The counters of memories for which the demo data has none.
 UNUSED = {"usefulness_score": 0.5, "retrieval_count": 0, "last_retrieved_at": None}
 
 
@@ -195,7 +195,7 @@ class Command(PlatformCommand):
             if Tenant.objects.named(name).exists():
                 self.stdout.write(f"The tenant {name} already exists; nothing was changed.")
                 return
-            # One transaction: nothing would complete half a demo.
+            # One transaction, because nothing would complete partly loaded demo data.
             tenant = create_tenant(name=name, by=self.actor, now=demo["at"])
             loader = DemoLoader(tenant, by=self.actor, now=now)
             loader.load_memories()

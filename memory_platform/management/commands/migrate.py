@@ -18,7 +18,7 @@ from memory_platform.management.commands._owner import owner_alias
 from memory_platform.postgres.base import lost_migrations
 from memory_platform.postgres.grants import apply_grants
 
-#: Options that apply less than everything, or nothing.
+#: Options with which only some migrations, or none, are applied.
 PARTIAL = ("app_label", "plan", "check_unapplied", "prune", "fake")
 #: Attempts at a migration that did not get its locks in time, and the pause after each.
 LOCK_ATTEMPTS, LOCK_PAUSE_SECONDS = 60, 2.0
@@ -41,9 +41,9 @@ def repeat_while_locked(work: Callable[[], object], tell: Callable[[str], object
 
 
 def add_model_alone(state: ProjectState, model: ModelState) -> None:
-    """Add a model to a state without making every model anew that it leads to: none refers to one that is new.
+    """Add a model to a state without rebuilding every related model, because none refers to a new one.
 
-    Django's own way takes half of the processor time of the first start.
+    Django's own method takes half of the processor time of the first start.
     """
     state.models[model.app_label, model.name_lower] = model
     if "apps" in state.__dict__:

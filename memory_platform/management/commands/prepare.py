@@ -1,4 +1,4 @@
-"""`manage.py prepare`: the steps of `make run` between the start of the servers and that of the web process."""
+"""`manage.py prepare`: the steps of `make run` between the start of the servers and the start of the web process."""
 
 import fcntl
 import hashlib

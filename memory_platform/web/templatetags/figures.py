@@ -47,13 +47,13 @@ percent = _figure("percent", "{:z.0f} %", 100)  # 0.873 -> 87 %
 
 @register.filter
 def signed(value: float | None) -> str:
-    """12 -> +12, -1200 -> −1,200; what rounds to nothing is 0, without a sign."""
+    """12 -> +12, -1200 -> −1,200; a value that rounds to 0 has no sign."""
     return number(value) if value is None or not round(value) else with_minus_sign(f"{value:+,.0f}")
 
 
 @register.filter
 def milliseconds(value: float | None) -> str:
-    """3.14159 -> 3.1 ms; from 100 on whole ones."""
+    """3.14159 -> 3.1 ms; whole numbers from 100."""
     if value is None:
         return "–"
     return f"{value:,.0f} ms" if value >= 100 else f"{value:.1f} ms"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from compaction.services.pipeline.retention.matches import FactMatch
 
 CODE_CHARACTERS_MAX = 200
-#: What is longer is no name that anybody repeats.
+#: Longer names are not repeated in conversations, so they are not counted.
 ADDRESS_CHARACTERS_MAX = 400
 _CODE = re.compile(rf"(?<!`)(`{{1,2}})(?!`)([^`\n]{{1,{CODE_CHARACTERS_MAX}}})\1(?!`)")
 _URL = re.compile(
@@ -61,7 +61,7 @@ _NO_CAMEL = re.compile(r"(?:Mc|Mac|De|La|Le|Van|Fitz)[A-Z][a-z]+|[A-Z]{2,8}s|(?:
 
 
 def find_code(text: str) -> Iterator[FactMatch]:
-    """Yield what is between backticks in one line, white space made one."""
+    """Yield text between backticks in one line, with single spaces."""
     for match in _CODE.finditer(text) if "`" in text else ():
         if code := " ".join(match[2].split()):
             yield FactMatch(match.start(), match[0], code)
@@ -118,7 +118,7 @@ def _is_identifier(written: str) -> bool:
 
 
 def normalised_identifier(written: str) -> str:
-    """Return an identifier as it is compared: without case, a version without its v, an issue without its #."""
+    """Return an identifier in comparable form: without case, a version without its v, an issue without its #."""
     folded = written.casefold()
     if _VERSION.fullmatch(written):
         return folded.lstrip("v")
@@ -126,14 +126,14 @@ def normalised_identifier(written: str) -> str:
 
 
 def normalised_url(written: str) -> str:
-    """Return a URL as it is compared: no case in scheme and host, no slash at the end, no `www.`."""
+    """Return a URL in comparable form: scheme and host in lower case, no slash at the end, no `www.`."""
     scheme, mark, rest = written.rpartition("://")
     host, slash, path = rest.partition("/")
     return f"{scheme.casefold()}{mark}{host.casefold().removeprefix('www.')}{slash}{path}".rstrip("/")
 
 
 def normalised_path(written: str) -> str:
-    """Return a path as it is compared."""
+    """Return a path in comparable form."""
     return written.replace("\\", "/").removeprefix("./").rstrip("/") or "/"
 
 
@@ -147,7 +147,7 @@ def unbroken_runs(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _without_trailing(written: str) -> str:
-    """An address without what belongs to the sentence around it; brackets that it opens itself may close."""
+    """Return an address without punctuation of the sentence around it; brackets that it opens itself may close."""
     extra = {closing: written.count(closing) - written.count(opening) for closing, opening in _BRACKETS.items()}
     end = len(written)
     while end:

@@ -15,7 +15,7 @@ from compaction.services.pipeline.retention.names import find_capitalised, find_
 from compaction.services.sessions.turns import SessionTurn
 from memories.services.time_limits import in_time
 
-#: In this order: the next finder does not see what one takes, so that nothing is counted twice. Names come last.
+#: In this order: a finder does not see text that an earlier one matched, so nothing is counted twice. Names come last.
 _FINDERS: Mapping[str, Callable[[str], Iterator[FactMatch]]] = {
     matches.CODE: addresses.find_code,
     matches.URL: addresses.find_urls,
@@ -27,7 +27,7 @@ _FINDERS: Mapping[str, Callable[[str], Iterator[FactMatch]]] = {
     matches.IDENTIFIER: addresses.find_identifiers,
     matches.QUOTED: find_quoted,
 }
-#: Kinds that a run of characters without spaces may state as well.
+#: Kinds that a run of characters without spaces may also state.
 _RUN_KINDS = {
     matches.URL: addresses.normalised_url,
     matches.PATH: addresses.normalised_path,
@@ -38,9 +38,9 @@ _RUN_KINDS = {
 _WORD_KINDS = {FACT_KIND_NAME, matches.QUOTED, matches.RULE}
 #: Weight of a constraint, a negation or a pinned rule in the share; a lost allergy outweighs several lost numbers.
 BINDING_WEIGHT = 5.0
-#: Lost facts of less weight together, such as two values that somebody may want, are no reason for a review.
+#: Lost facts with less total weight, such as two values that may be useful, are not a reason for a review.
 LOST_WEIGHT_MIN = 2.0
-#: Facts of one message, what binds before the rest; more are no statement of a speaker.
+#: Maximum facts of one message, binding ones first; a message with more is not a statement of a speaker.
 FACTS_PER_MESSAGE_MAX = 2_000
 #: A longer text, such as a log, is searched for the facts as they were first written only.
 READ_CHARACTERS_MAX = 20_000
@@ -87,7 +87,7 @@ class RetentionResult:
         return self.share < floor and sum(fact.weight for fact in self.missing) >= LOST_WEIGHT_MIN
 
     def newly_lost_constraints(self, missing_before: Iterable[RetainedFact]) -> list[RetainedFact]:
-        """Return the binding facts that are missing, without those that were missing before and not said again."""
+        """Return the binding facts that are missing, except those that were already missing and were not repeated."""
         known = {fact.key: set(map(str, fact.message_ids)) for fact in missing_before}
         return [fact for fact in self.missing if fact.is_binding and not _is_known(fact, known.get(fact.key, set()))]
 
@@ -197,7 +197,7 @@ def fact_lookup(texts: Iterable[str]) -> Callable[[RetainedFact], bool]:
     text = "\n\n".join(listed)
     kinds = _FINDERS.keys() - _WORD_KINDS
     keys = {kind: {key for found in _FINDERS[kind](text) for key in found.values} for kind in kinds}
-    # read as a message is, too: what one finder takes may reveal another's match
+    # read in the same way as a message, because text matched by one finder can reveal another's match
     for kind, found in _text_facts(text):
         if kind in kinds:
             keys[kind].update(found.values)
@@ -250,7 +250,7 @@ def _spans(text: str, facts: Sequence[RetainedFact]) -> Iterator[tuple[int, int,
             yield start, start + len(facts[place].text), place
     by_key = {(facts[place].kind, facts[place].normalised): place for place in unseen}
     for kind, found in _text_facts(text) if by_key and len(text) <= READ_CHARACTERS_MAX else ():
-        # a word that opens a sentence is a name where another place has it as one
+        # a word at the beginning of a sentence is a name if it is used as a name elsewhere
         keys = ((kind or FACT_KIND_NAME, value) for value in found.values)
         if (known := next((by_key[key] for key in keys if key in by_key), None)) is not None:
             yield found.start, found.end, known

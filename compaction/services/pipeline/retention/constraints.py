@@ -16,14 +16,14 @@ CONSTRAINT_STEM_CHARACTERS = 5
 SAME_WORDS_SHARE = 0.65
 #: A sentence without an end is read in pieces of about this length.
 PIECE_CHARACTERS_MAX = 400
-#: Sentences that are compared for one content word; a word that more of them contain says little.
+#: Maximum sentences compared for one content word; a word that more of them contain is not distinctive.
 SENTENCES_COMPARED_MAX = 50
 
 _END = re.compile(r"(?<=[.!?;。！？…])\s+|\n+|(?<=[。！？])")
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
-#: A capitalised word within a sentence: a name or a day; in German any noun, which tells nothing.
+#: A capitalised word within a sentence: a name or a day; in German any noun, which is not distinctive.
 _NAME = re.compile(r"(?<=[\w,;] )[A-ZÄÖÜÁÉÍÓÚÑ]\w+")
-#: A "no" at the beginning that answers what was said before, also behind a speaker.
+#: A "no" at the beginning that answers the preceding message, also after a speaker's name.
 _REPLY = re.compile(r"^(?:[\w ]{1,40}: )?\W*(?:no|nope|nah|nein)\s*[,.!:;–—-]\s*")
 _FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
 _SPEAKING = frozenset({"user", "assistant", "said", "says"})
@@ -69,7 +69,7 @@ def _plain(sentence: str, cues: RuleCues) -> str:
 
 
 def split_pieces(text: str) -> list[str]:
-    """Return the sentences of a text, cut at white space where one has no end."""
+    """Return the sentences of a text, cut at white space if one has no end."""
     return [piece for sentence in _END.split(text) for piece in _cut(" ".join(sentence.split())) if piece]
 
 

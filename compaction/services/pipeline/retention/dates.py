@@ -19,7 +19,7 @@ _YEAR = r"(?P<year>(?:1\d|20|21)\d\d)(?![\d]|[.,]\d)"
 _GAP = r"[ \t-]{1,2}"
 _LEAD = r"(?<!\w)(?<!\d[./-])(?<![A-Za-z]-)"
 
-#: In this order: what one takes the next do not see.
+#: In this order: text that one matches is not seen by the next.
 _PATTERNS = [
     re.compile(pattern, re.IGNORECASE)
     for pattern in (

@@ -10,7 +10,7 @@ from pathlib import Path
 from compaction.services.pipeline.statements.languages import CUE_LANGUAGES, Language, language_of
 
 _RULES = Path(__file__).parent / "rules"
-#: The cues of this language are tried where a text does not tell its own.
+#: The language whose cues are used if the language of a text is unknown.
 DEFAULT_LANGUAGE = "en"
 _UNKNOWN = Language("", {})
 
@@ -28,7 +28,7 @@ class RuleCues:
 
 @cache
 def rule_cues(language: str) -> RuleCues:
-    """Return the cues of a language; those of the default one where it has none."""
+    """Return the cues of a language, or those of the default language if it has none."""
     name = language if language in CUE_LANGUAGES else DEFAULT_LANGUAGE
     values = json.loads((_RULES / f"{name}.json").read_text(encoding="utf-8"))
     return RuleCues(

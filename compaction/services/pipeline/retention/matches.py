@@ -1,4 +1,4 @@
-"""Facts at places of a text, and words as they are compared."""
+"""Facts at places of a text, and words in comparable form."""
 
 import re
 import unicodedata
@@ -11,10 +11,10 @@ FACT_KINDS = IDENTIFIER, NUMBER, DATE, MONEY, URL, PATH, EMAIL, QUOTED, FACT_KIN
 )  # fmt: skip
 #: Whole sentences that limit what may be done: positive ones ("must", "allergic") and negations ("never").
 CONSTRAINT, NEGATION = "constraint", "negation"
-#: Kinds whose loss a person reviews, whatever the share.
+#: Kinds whose loss a person reviews, regardless of the share.
 BINDING_KINDS = frozenset({RULE, CONSTRAINT, NEGATION})
 
-#: Stands for what an earlier finder took: neither a word nor white space.
+#: Replaces text that an earlier finder matched: neither a word nor white space.
 TAKEN = "\ufffc"
 POSSESSIVE = ("'s", "’s")
 _WORD = re.compile(r"\w+(?:['’]\w+)*+")
@@ -32,7 +32,7 @@ class FactMatch:
 
     @property
     def end(self) -> int:
-        """The place behind it."""
+        """The place after it."""
         return self.start + len(self.text)
 
     @property
@@ -52,7 +52,7 @@ def blank_matches(text: str, found: Iterable[FactMatch]) -> str:
 
 
 def normalised_words(text: str) -> str:
-    """Return the words of a text as they are compared, each between spaces; no case, marks or possessive."""
+    """Return the words of a text in comparable form, each between spaces, without case, marks or possessive."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     words = (word[:-2] if word.endswith(POSSESSIVE) else word for word in _WORD.findall(folded))
     return f" {' '.join(words)} ".replace("’", "'")

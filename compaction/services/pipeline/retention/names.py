@@ -19,9 +19,9 @@ _QUOTED = re.compile(
 _TITLE = re.compile(r"\b(?:Dr|Mr|Mrs|Ms|Prof|St)\. $")
 #: Letters, with marks and hyphens between them; digits may follow.
 _WORD = re.compile(rf"(?<![\w{TAKEN}])[^\W\d_]\w*+(?:['’-][^\W\d_]\w*+)*+")
-#: After one of these a sentence goes on.
+#: After one of these, a sentence continues.
 _GOES_ON = set(",;)]&/'’\"”»%" + TAKEN)
-#: Small words inside names; "and" and "the" are none: "Ann and Bob" are two names.
+#: Small words inside names, without "and" and "the": "Ann and Bob" are two names.
 _JOINING = {"of", "de", "van", "von", "der", "den", "la", "le", "du", "da", "di", "del", "el", "al", "bin"}
 NAME_WORDS_MAX = 6
 
@@ -52,7 +52,7 @@ _COMMON_WORDS = frozenset(_COMMON_TEXT.split())
 
 
 def find_quoted(text: str) -> Iterator[FactMatch]:
-    """Yield what is in quotation marks, where it is short enough for a name or a title."""
+    """Yield text in quotation marks that is short enough for a name or a title."""
     for match in _QUOTED.finditer(text):
         inner = next(group for group in match.groups() if group is not None)
         normalised = normalised_words(inner).strip()

@@ -15,7 +15,7 @@ _ONES = _ONES_TEXT.split()
 _TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 _WORDS = {word: Decimal(value) for value, word in enumerate(_ONES)}
 _WORDS |= {word: Decimal(value * 10) for value, word in enumerate(_TENS, 2)}
-#: Numbers as English words, without those that are made of others.
+#: Numbers as English words, except compound ones.
 NUMBER_WORDS = {word: int(value) for word, value in _WORDS.items()}
 _SCALES = {
     "dozen": Decimal(12),
@@ -26,7 +26,7 @@ _SCALES = {
 }
 _LONG_SCALES = "hundred|thousand|million|billion|dozen"
 
-# Digits in groups, with a decimal part; a comma counts as one where it cannot be a group.
+# Digits in groups, with a decimal part; a comma is a decimal separator if it cannot separate groups.
 _DIGITS = (
     r"(?>\d{1,3}(?:\.\d{3}){1,6},\d{1,2}(?!\d)|\d{1,3}(?:,\d{3}){1,6}(?![\d])(?:\.\d{1,9})?|\d{1,18}(?:[.,]\d{1,9})?)"
 )
@@ -59,9 +59,9 @@ _CLOCK = re.compile(
     r"|(?P<h12>1[0-2]|0?[1-9])\s?(?P<half12>[AaPp])\.?[Mm]\b)(?![:\d])"
 )
 _DIGIT = re.compile(r"\d")
-#: Some of these stand in every sum that is spelled out.
+#: Every spelled-out amount contains some of these.
 _MONEY_STEMS = tuple(sorted({word[:4].lower() for word in CURRENCIES if not word.isupper()}))
-#: "the 1980s" are no seconds, "one day" is no amount.
+#: "the 1980s" are not seconds, and "one day" is not an amount.
 _DECADE = re.compile(r"\d{3}0")
 _IDLE_WORDS = {"one", "zero"}
 

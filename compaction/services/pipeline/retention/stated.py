@@ -1,4 +1,4 @@
-"""What the turns of a conversation state as true: only its facts count (ADR-0104)."""
+"""The sentences that the turns of a conversation state as true; only their facts count (ADR-0104)."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -37,8 +37,8 @@ class TurnSentence:
 def turn_sentences(turn: SessionTurn) -> list[TurnSentence]:
     """Return the sentences of a turn in order.
 
-    What a tool answers is not stated. Quotations, pasted code and tables, and paragraphs that give an assistant orders
-    against its own are quoted. What an assistant only proposes is hedged.
+    Tool output is not stated. Quotations, pasted code and tables, and paragraphs with orders against the assistant's
+    own are quoted. What an assistant only proposes is hedged.
     """
     language = language_of(turn.content, _DEFAULT)
     sentences = split_sentences(turn.content, language)
@@ -63,7 +63,7 @@ def stated_sentences(turn: SessionTurn) -> list[str]:
 
 
 def stated_turns(turns: Iterable[SessionTurn]) -> list[SessionTurn]:
-    """Return the turns with those sentences alone, a line for each; pinned ones as they are."""
+    """Return the turns with only these sentences, one per line; pinned turns are unchanged."""
     return [
         turn if turn.pinned else replace(turn, content="\n".join(stated_sentences(turn))) for turn in in_time(turns)
     ]
@@ -71,14 +71,14 @@ def stated_turns(turns: Iterable[SessionTurn]) -> list[SessionTurn]:
 
 @dataclass(frozen=True)
 class WithdrawnText:
-    """What was said in these messages and replaced by a later statement."""
+    """Text of these messages that a later statement replaced."""
 
     text: str
     message_ids: tuple[str, ...]
 
 
 def without_withdrawn(facts: Sequence[RetainedFact], withdrawn: Iterable[WithdrawnText]) -> list[RetainedFact]:
-    """Return the facts that at least one message states in words which nobody replaced later."""
+    """Return the facts that at least one message states in words that were not replaced later."""
     texts: dict[str, str] = {}
     for one in withdrawn:
         for message_id in one.message_ids:

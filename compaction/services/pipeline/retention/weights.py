@@ -1,4 +1,4 @@
-"""How much each fact counts: as much as the statement that says it (ADR-0104)."""
+"""The weight of each fact: that of the statement that contains it (ADR-0104)."""
 
 import re
 from collections import Counter, defaultdict
@@ -27,7 +27,7 @@ STATEMENT_WEIGHTS: Mapping[StatementKind, float] = {
 }
 #: A statement of less worth does not count.
 COUNTED_WORTH_MIN = 0.2
-#: Of a fact in a sentence that is no statement, such as "It costs 5 EUR" without what costs it.
+#: The weight of a fact in a sentence that is not a statement, such as "It costs 5 EUR" without the product.
 OTHER_WEIGHT = 0.02
 #: Of a constraint in such a sentence, which may be an idiom ("you must be tired").
 OTHER_BINDING_WEIGHT = 0.1
@@ -37,8 +37,8 @@ _WORD = re.compile(r"\w+")
 def weigh_facts(facts: Sequence[RetainedFact], statements: Sequence[Statement]) -> list[RetainedFact]:
     """Return the facts with their share of the most important statement of their messages that says them.
 
-    A statement counts by its kind times its worth, however many facts it contains. A constraint counts by itself in a
-    statement that binds. Rules that a person pinned keep their weight.
+    A statement counts by its kind times its worth, regardless of the number of facts in it. A constraint counts by
+    itself in a statement that binds. Rules that a person pinned keep their weight.
     """
     saying = statements_saying(facts, statements)
     counts = Counter(statement for fact, statement in zip(facts, saying, strict=True) if not fact.is_binding)

@@ -1,1 +1,1 @@
-"""Statements: clauses that stand alone, made from messages by rules: no model, no network, nothing invented."""
+"""Statements: clauses that can be understood alone, extracted from messages by rules, without a model or network."""

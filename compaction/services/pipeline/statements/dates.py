@@ -1,4 +1,4 @@
-"""Relative dates with the date behind them in brackets: "tomorrow (8 May 2026)", "on Friday (15 May 2026)"."""
+"""Relative dates followed by the date in brackets: "tomorrow (8 May 2026)", "on Friday (15 May 2026)"."""
 
 import re
 from calendar import month_name
@@ -22,9 +22,9 @@ def date_text(day: date) -> str:
 
 
 def resolve_dates(text: str, stated_on: date | None, language: Language) -> str:
-    """Return `text` with absolute dates in brackets behind relative ones.
+    """Return `text` with absolute dates in brackets after relative ones.
 
-    It stays unchanged when the day is unknown, or when a date in the text already tells which day is meant.
+    It is unchanged if the day is unknown, or if a date in the text already states which day is meant.
     """
     rules = _rules(language)
     if stated_on is None or not rules or _explicit(language).search(text):

@@ -22,7 +22,7 @@ from compaction.services.pipeline.statements.succession import Claim, Outdated, 
 from compaction.services.sessions.drafts import ASSISTANT_ROLE, INSTRUCTING_ROLES
 from memories.services.time_limits import in_time
 
-#: A sentence that is probably less worth than this is no statement.
+#: A sentence whose worth is below this is not a statement.
 WORTH_MIN = 0.12
 #: How much more probably a longer form must be understood than a shorter one.
 FORM_COSTS: Mapping[Form, float] = {
@@ -52,11 +52,11 @@ def extract_statements(messages: Sequence[StatementMessage], earlier: Sequence[S
 
 
 def forget_extractions() -> None:
-    """Forget the spans whose statements are remembered: a draft needs them, what comes after it does not."""
+    """Clear the cache of spans and their statements, which are needed only while a draft is made."""
     _extract.cache_clear()
 
 
-# Summary, journal and check of one compaction ask for the same messages.
+# Summary, journal and check of one compaction read the same messages.
 @lru_cache(maxsize=EXTRACTIONS_KEPT)
 def _extract(messages: Sequence[StatementMessage], earlier: Sequence[Statement]) -> Sequence[Statement]:
     return _Extraction(parse_messages(messages), earlier).statements()
@@ -85,7 +85,7 @@ class _Extraction:
         ]
 
     def statements(self) -> list[Statement]:
-        """Return the statements that hold at the end."""
+        """Return the statements that are still true at the end."""
         found = dict(enumerate(self._earlier, -len(self._earlier)))
         for index in in_time(range(len(self._places))):
             if (statement := self._statement(index)) is not None:
@@ -143,7 +143,7 @@ class _Extraction:
         )
 
     def _is_stated(self, number: int, sentence: SourceSentence) -> bool:
-        """Whether it is more than an order in pasted text, or an option of the assistant that nobody took up."""
+        """Whether it is neither an order in pasted text nor an option of the assistant that nobody chose."""
         read = self._parsed[number]
         if sentence.paragraph in self._injected[number]:
             return False
@@ -166,7 +166,7 @@ class _Extraction:
         ]
 
     def _kind(self, number: int, sentence: SourceSentence, predicted: Prediction) -> StatementKind | None:
-        """The kind of a sentence; None for a question that was answered, and for what systems say that binds nobody."""
+        """Return the kind of a sentence; None for an answered question, and for system text that is not binding."""
         read = self._parsed[number]
         if filters.is_question(sentence.text):
             return StatementKind.QUESTION if number + 1 == len(self._parsed) else None
@@ -204,7 +204,7 @@ class _Extraction:
         return _Run(text, claim, (read.message.id,), read.message.speaker, share)
 
     def _is_context(self, number: int, place: int, claim: int) -> bool:
-        """Whether a sentence stands in the same text as the claim, and gives no orders."""
+        """Whether a sentence is in the same text as the claim and gives no orders."""
         sentence, claimed = (self._parsed[number].sentences[one] for one in (place, claim))
         is_same = (sentence.paragraph, sentence.role) == (claimed.paragraph, claimed.role)
         return is_same and sentence.paragraph not in self._injected[number]

@@ -1,4 +1,4 @@
-"""What is known of a sentence in its conversation, as named numbers that learned weights turn into predictions."""
+"""The features of a sentence in its conversation, as named numbers from which learned weights compute predictions."""
 
 import math
 import re
@@ -13,7 +13,7 @@ from memories.services.time_limits import in_time
 
 #: A sentence counts as longer than each of these numbers of words.
 _LENGTHS = (2, 3, 5, 8, 12, 18, 26, 40)
-#: All words of a sentence weigh about as much as so many of a sentence of one word.
+#: All words of a sentence together weigh about as much as this many one-word sentences.
 _WORDS_WEIGHT = 1.6
 #: The first letters that inflections of a word have in common.
 _STEM_LETTERS = 5
@@ -21,7 +21,7 @@ _STEM_LETTERS = 5
 _NEAR_WORDS = 2
 #: Characters at the end of a message in which a question mark counts as its question.
 _ASKING_CHARACTERS = 60
-#: Messages before a sentence's own in which its words may have been said just now.
+#: Preceding messages in which the words of a sentence count as recently said.
 _RECENT_MESSAGES = 2
 
 _TOKEN = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*|[^\w\s]")
@@ -47,7 +47,7 @@ class Conversation:
         return [[*self._sentence(*place), *self._words(index)] for index, place in enumerate(in_time(self.places))]
 
     def _sentence(self, number: int, place: int) -> Iterator[Feature]:
-        """What it says and who says it where, and the words around it."""
+        """Its text, speaker and place, and the words around it."""
         parsed, read = self._parsed, self._parsed[number]
         sentence = read.sentences[place]
         yield from _own(sentence.text, read)
@@ -72,7 +72,7 @@ class Conversation:
         yield "late", number / len(parsed)
 
     def _words(self, index: int) -> Iterator[Feature]:
-        """How far its words of content were said before, are said again, and are rare in the conversation."""
+        """How much its content words were said before, are repeated later, and are rare in the conversation."""
         stems = self.stems[index]
         count = max(len(stems), 1)
         yield "stems", min(len(stems), 10) / 5
@@ -141,7 +141,7 @@ def _around(name: str, text: str) -> Iterator[Feature]:
 
 
 def _answered(previous: ParsedMessage, *, is_first: bool) -> Iterator[Feature]:
-    """The message before: who wrote it, and whether it asks."""
+    """The preceding message: who wrote it, and whether it is a question."""
     yield from _around("answers", previous.sentences[-1].text)
     yield f"answers:{previous.message.role}", 0.5
     if "?" in previous.message.content.rstrip()[-_ASKING_CHARACTERS:]:

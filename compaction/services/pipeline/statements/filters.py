@@ -1,10 +1,10 @@
-"""What no statement may be: questions, options, orders to an assistant in pasted text, runs that are too long."""
+"""Filters of sentences that cannot be statements: questions, options, orders in pasted text, overlong runs."""
 
 import re
 
 from compaction.services.pipeline.statements.languages import Language
 
-#: A statement has at most so many words and characters.
+#: Maximum words and characters of a statement.
 WORDS_MAX, CHARACTERS_MAX = 70, 600
 #: Acknowledgements dropped one after the other at the beginning.
 OPENINGS_MAX = 4
@@ -14,7 +14,7 @@ _EMOJI_END = re.compile(r"[\s\U0001F000-\U0001FAFF\u2600-\u27BF\uFE0F]+$")
 
 
 def strip_opening(text: str, language: Language) -> str:
-    """Return the sentence without the acknowledgements it begins with; "" for one that is nothing else."""
+    """Return the sentence without the acknowledgements at its beginning; "" if nothing else remains."""
     text, opening = strip_emoji(text), language.opening
     for _ in range(OPENINGS_MAX):
         found = opening.match(text) if opening else None

@@ -18,7 +18,7 @@ RANKS: Mapping[StatementKind, int] = {
     StatementKind.EVENT: 7,
     StatementKind.FACT: 8,
 }
-#: What a statement of a rank is worth compared with one of the rank before.
+#: The worth of a statement of a rank compared with one of the preceding rank.
 _WEIGHT_PER_RANK = 0.06
 #: Kinds that stay true when a conversation ends.
 LASTING = frozenset(StatementKind) - {StatementKind.QUESTION, StatementKind.STATE, StatementKind.FACT}
@@ -32,5 +32,5 @@ def kind_weight(kind: StatementKind) -> float:
 
 
 def is_lasting(statement: Statement) -> bool:
-    """Return whether a statement may become a memory of its own."""
+    """Return whether a statement may become a separate memory."""
     return statement.kind in LASTING

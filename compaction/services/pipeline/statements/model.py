@@ -8,7 +8,7 @@ from itertools import groupby
 
 from compaction.services.pipeline.statements.dates import date_text
 
-#: A run contains the runs of statements at most so many places before it.
+#: A run can contain the runs of statements at most this many places before it.
 PART_DISTANCE_MAX = 3
 #: Characters that end a sentence, and those that may follow them.
 SENTENCE_ENDS = ".!?…。！？"
@@ -68,12 +68,12 @@ class ReplacedStatement:
 
 @dataclass(frozen=True)
 class Statement:
-    """A label and an unbroken run of words of the messages it cites.
+    """A label and an unbroken run of words of the messages that it cites.
 
-    `text` is "Speaker: run" as it reads on its own, `subject` the speaker ("" without one). `replaces` are the earlier
-    statements that it replaced. `is_edited`: written or changed by a person, so it is always kept. `claim` is the last
-    sentence of a run of several, "" otherwise: kind and replacement are the claim's. `worth` is the probability that a
-    reader understands it, finds it worth keeping and still true, `lasting` that it also deserves a memory of its own.
+    `text` is "Speaker: run", `subject` the speaker ("" without one). `replaces` are the earlier statements that it
+    replaced. `is_edited`: written or changed by a person, so it is always kept. `claim` is the last sentence of a run
+    of several, "" otherwise: kind and replacement are the claim's. `worth` is the probability that a reader understands
+    it, finds it worth keeping and still true, `lasting` that it also deserves a memory of its own.
     """
 
     text: str
@@ -89,7 +89,7 @@ class Statement:
 
     @property
     def lead(self) -> str:
-        """The label that the text opens with, "" without one."""
+        """The label at the beginning of the text, "" without one."""
         label = f"{self.subject}:"
         return label if self.subject and self.text.startswith(f"{label} ") else ""
 

@@ -44,7 +44,7 @@ class ParsedMessage:
         return [sentence for sentence in self.sentences if sentence.role in SPOKEN]
 
     def opened(self, text: str) -> str:
-        """Return a sentence without acknowledgements and names called at its beginning; "" for nothing else."""
+        """Return a sentence without acknowledgements and names called at its beginning; "" if nothing else remains."""
         whole = text
         for _ in range(filters.OPENINGS_MAX):
             before = text
@@ -67,7 +67,7 @@ def is_called(word: str, people: Collection[str]) -> bool:
 
 
 def parse_messages(messages: Sequence[StatementMessage]) -> list[ParsedMessage]:
-    """Return the messages with words of their own; tools and messages without sentences are left out."""
+    """Return the messages without recalled text; tool outputs and messages without sentences are excluded."""
     ordered = _with_speakers(sorted(messages, key=lambda message: message.sequence))
     spoken = [message for message in ordered if message.role != TOOL_ROLE]
     default = main_language(message.content for message in spoken)

@@ -1,4 +1,4 @@
-"""Predict what a reader would say of each sentence: worth keeping, understood alone, of which kind (ADR-0118).
+"""Predict how a reader would judge each sentence: worth keeping, clear alone, of which kind (ADR-0118).
 
 The predictions are probabilities of logistic regressions over the features of sentences. `benchmarks.learn_statements`
 learns their weights from annotated sessions of many domains in English, German and Spanish.
@@ -30,7 +30,7 @@ K = TypeVar("K")
 
 
 class Form(StrEnum):
-    """What a sentence needs to be understood, beside its speaker and day; `NONE`: more than any of these."""
+    """What a sentence needs to be understood, in addition to its speaker and day; `NONE`: more than any of these."""
 
     ALONE = "alone"
     ONE_BEFORE = "one_before"
@@ -40,7 +40,7 @@ class Form(StrEnum):
 
 
 class Target(StrEnum):
-    """What is learned of a sentence beside its form and its kind."""
+    """What is predicted of a sentence in addition to its form and its kind."""
 
     WORTH = "worth"
     LASTING = "lasting"
@@ -74,8 +74,8 @@ OUTPUTS = (*Target, *Form, *KIND_LETTERS)
 class Prediction:
     """Probabilities between 0 and 1.
 
-    `worth`: somebody who continues the conversation weeks later would want to know it; `lasting`: it deserves a memory
-    of its own. `forms` and `kinds` (by letter) each sum to 1. `replaced`: a later sentence makes it outdated;
+    `worth`: a person who continues the conversation weeks later would want to know it; `lasting`: it is worth a
+    separate memory. `forms` and `kinds` (by letter) each sum to 1. `replaced`: a later sentence makes it outdated;
     `replaces`: it makes an earlier one outdated.
     """
 

@@ -7,16 +7,16 @@ from compaction.services.pipeline.statements.languages import stop_words
 from memories.services.text_cache import cached_texts
 from memories.services.tokens import load_encoding
 
-#: Its table lists frequent pieces of text first, so the place of a word tells how common it is.
+#: Its table lists frequent pieces of text first, so the place of a word shows how common it is.
 RARITY_ENCODING = "cl100k_base"
-#: A word of two tokens counts as this place in the table, every further token as so many places more.
+#: The place in the table at which a word of two tokens counts, and the places added for every further token.
 RARE_PLACE, PLACES_PER_TOKEN, TOKENS_MAX = 100_000, 20_000, 6
 #: How much rarer words are worth more: weight grows with this power of the place.
 RARITY_EXPONENT = 0.3
 COMMON_PLACE = 300
 NUMBER_WEIGHT = 12.0
 NAME_FACTOR = 4.0
-#: Words of one statement that count, so that a list of rare words is no treasure.
+#: Maximum words of one statement that count, so that a list of rare words is not preferred.
 WORDS_COUNTED_MAX = 40
 #: Words are compared by this many first letters, so that inflections count.
 STEM_CHARACTERS = 5

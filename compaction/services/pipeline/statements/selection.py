@@ -18,7 +18,7 @@ StatementTokenCounter = Callable[[str], int]
 SEPARATOR_TOKENS, HEADING_TOKENS = 1, 6
 #: A statement is left out when less than this share of the weight of its words is new.
 NEW_SHARE_MIN = 0.4
-#: After each round the text is counted as a whole, and what is left of the budget is filled again.
+#: Maximum rounds: after each, the text is counted as a whole, and the remaining budget is filled again.
 ROUNDS_MAX = 4
 #: Values that differ by less count as equal: then rarer words come first.
 VALUE_STEP = 0.05
@@ -80,7 +80,7 @@ class _Choice:
             days.add(statement.stated_on)
 
     def _order(self, number: int) -> tuple[bool, float, float, int]:
-        """What a person wrote comes first, then what is worth most, then the rarest words."""
+        """The order: text of a person first, then the highest worth, then the rarest words."""
         statement = self._statements[number]
         value = statement.worth * kind_weight(statement.kind)
         length = (self._costs[number] + LABEL_TOKENS) / USUAL_TOKENS

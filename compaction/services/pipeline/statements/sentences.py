@@ -12,18 +12,18 @@ from compaction.services.pipeline.statements.languages import Language, all_word
 
 #: Only this much of a message is read; what follows is a document rather than a statement.
 CHARACTERS_READ_MAX = 60_000
-#: The splitter reads so many characters at once.
+#: Maximum characters that the splitter reads at a time.
 RUN_CHARACTERS_MAX = 4_000
-#: A line of at least so many characters may continue on the next one.
+#: A line of at least this many characters may continue on the next one.
 WRAPPED_LINE_CHARACTERS_MIN = 55
 #: More words than this between quotation marks are somebody's text rather than a name.
 QUOTED_WORDS_MAX = 5
-#: A sentence is a quotation when so much of it is quoted.
+#: A sentence is a quotation if at least this share of it is quoted.
 QUOTED_SHARE_MIN = 0.4
 _OPENER_CHARACTERS_MAX = 120
 _TAIL_CHARACTERS = 60
 
-#: Words of a clause that stands by itself behind or before a dash or semicolon.
+#: Minimum words of an independent clause before or after a dash or semicolon.
 CLAUSE_WORDS_MIN = 4
 
 _CLAUSE_END = re.compile(r"\s[-–—]\s+|;\s+")
@@ -52,7 +52,7 @@ _SYMBOLS = re.compile(r"^[^\w¿¡\"'“„«「『(\[`$€£¥#@/~+-]+")
 
 
 class SentenceRole(StrEnum):
-    """What a sentence is part of."""
+    """The text of which a sentence is a part."""
 
     PROSE = "prose"
     LIST_ITEM = "list_item"
@@ -66,7 +66,7 @@ class SentenceRole(StrEnum):
 class SourceSentence:
     """A run of a message: `text` is its content from `start` to `end` with single spaces.
 
-    Sentences of one `paragraph` stand in one block of lines; `number` is that of a numbered list item.
+    Sentences of one `paragraph` are in one block of lines; `number` is that of a numbered list item.
     """
 
     text: str
@@ -142,7 +142,7 @@ def _sentence_spans(content: str, block: _Block, language: Language) -> Iterator
 
 
 def _split_runs(text: str) -> Iterator[str]:
-    """The text in runs that the splitter reads at once: its time grows with the square of unclosed quotation marks."""
+    """Return the text in runs for the splitter, whose time grows with the square of unclosed quotation marks."""
     start = 0
     while len(text) - start > RUN_CHARACTERS_MAX:
         space = text.rfind(" ", start, start + RUN_CHARACTERS_MAX)
@@ -153,7 +153,7 @@ def _split_runs(text: str) -> Iterator[str]:
 
 
 def _clause_ends(text: str, start: int, end: int, subjects: Collection[str]) -> Iterator[int]:
-    """The places of dashes and semicolons before a clause of some length with a subject of its own."""
+    """Return the places of dashes and semicolons before a clause of some length with its own subject."""
     marks = list(_CLAUSE_END.finditer(text, start, end))
     before = start
     for number, mark in enumerate(marks):
@@ -227,7 +227,7 @@ def _joins(content: str, before: _Block, line: str, role: SentenceRole) -> bool:
 
 
 class _LineReader:
-    """The role of each line, in order: a fence, pasted text and an announced quotation reach over several lines."""
+    """Determines the role of each line: fences, pasted text and announced quotations extend over several lines."""
 
     def __init__(self, language: Language) -> None:
         self._language = language

@@ -17,13 +17,14 @@ from compaction.services.pipeline.statements.prediction import KIND_LETTERS, Pre
 from compaction.services.pipeline.statements.rarity import word_weights
 from memories.services.time_limits import in_time
 
-#: Earlier sentences that one is compared with: by its rarest words, so many of each, and the ones just before it.
+#: Earlier sentences with which one is compared: by its rarest words, how many per word, and the directly preceding
+#: ones.
 STEMS_COMPARED_MAX, COMPARED_PER_STEM_MAX, RECENT_MAX = 6, 8, 8
-#: Words of a short conversation are as rare as in one of so many sentences.
+#: Words of a short conversation count as rare as in one with this many sentences.
 SENTENCES_MIN = 40
-#: A sentence that is outdated more probably than this is no statement; a later one names it as replaced.
+#: A sentence that is outdated with a higher probability is not a statement; a later one names it as replaced.
 OUTDATED_MIN = 0.6
-#: Pairs that are decided together: their nodes stay in the processor's cache.
+#: Pairs that are decided together, so that their nodes stay in the processor's cache.
 ROWS_AT_ONCE = 256
 FOREST_FILE = Path(__file__).with_name("succession.npz")
 
@@ -34,7 +35,7 @@ _NAME = re.compile(r"(?<=[\w,;:] )[A-ZÀ-Þ][\w'-]+")
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence with what is known of it. `number` counts messages from 0; earlier summaries come before, below 0."""
+    """A sentence with its features. `number` counts messages from 0; earlier summaries come before, below 0."""
 
     text: str
     speaker: str
@@ -46,7 +47,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Outdated:
-    """How probably a sentence is outdated at the end, and which later one replaced it; None for less than probably."""
+    """The probability that a sentence is outdated at the end, and the later one that replaced it, or None."""
 
     probability: float
     by: int | None = None
@@ -54,7 +55,7 @@ class Outdated:
 
 @dataclass(frozen=True)
 class _ComparedClaim:
-    """What is compared of a claim."""
+    """The compared features of a claim."""
 
     stems: frozenset[str]
     numbers: frozenset[str]
@@ -200,7 +201,7 @@ def _is_about_another(before: _ComparedClaim, after: _ComparedClaim) -> bool:
 
 @dataclass(frozen=True)
 class Forest:
-    """Boosted regression trees, all nodes one after the other: a leaf leads to itself.
+    """Boosted regression trees, with all nodes in sequence; the successor of a leaf is the leaf itself.
 
     `decide` returns the probability of each row. Learned with scikit-learn's `HistGradientBoostingClassifier`.
     """
@@ -247,7 +248,7 @@ class Forest:
 
 @dataclass(frozen=True)
 class _Stored:
-    """The learned forest of pairs, and how its best pair and the prediction for a sentence by itself go together."""
+    """The learned forest of pairs, and how its best pair is combined with the prediction for a single sentence."""
 
     forest: Forest
     weights: tuple[float, float, float]

@@ -35,7 +35,7 @@ class AnswerForm:
 
 @dataclass(frozen=True)
 class AnswerRule:
-    """What a query asks for (`asks`, on its text in lower case), and the forms of answers.
+    """The requested type of answer (`asks`, matched in the lower-case query), and the forms of answers.
 
     A text that contains any of `sure` gains `weight`, 0..1; one that contains any of `maybe` gains `maybe_share` of it.
     """
@@ -104,7 +104,7 @@ _RULES = (
 
 
 def answer_type(pool: CandidatePool) -> ScoreColumn:
-    """Return how well the form of each text suits the query, 0..1; 0 where the query asks for no known type."""
+    """Return how well the form of each text suits the query, 0..1; 0 if the query requests no known type."""
     asked = pool.question.text.strip().lower()
     number = next((number for number, rule in enumerate(_RULES) if rule.asks.search(asked)), None)
     found = np.zeros(len(pool))

@@ -26,7 +26,7 @@ _STEM_LETTERS = 4
 
 @dataclass(frozen=True)
 class ScoringQuestion:
-    """The text of a query, when it is asked, and the lexemes that the search made of it."""
+    """The text of a query, the time at which it is asked, and its lexemes in the search."""
 
     text: str
     asked_at: datetime
@@ -67,7 +67,7 @@ class CandidatePool:
 
     @cached_property
     def beside(self) -> dict[int, Places]:
-        """By distance, -REACH..REACH without 0: the place of the message so far off in its session, -1 for none."""
+        """By distance, -REACH..REACH without 0: the index of the message that far off in its session, -1 for none."""
         beside = {distance: np.full(len(self), -1, dtype=np.intp) for distance in range(-REACH, REACH + 1) if distance}
         turns = np.flatnonzero(self.is_turn)
         rows = [self.rows[place] for place in turns.tolist()]
@@ -97,7 +97,7 @@ class CandidatePool:
 
     @cached_property
     def texts(self) -> list[TextReading]:
-        """What is read in each text."""
+        """The reading of each text."""
         pairs = zip(self.rows, self.is_turn.tolist(), strict=True)
         return [read_text(str(row["content"]), is_turn) for row, is_turn in in_time(pairs)]
 
@@ -118,7 +118,7 @@ class CandidatePool:
 
     @cached_property
     def years(self) -> list[int]:
-        """The years in which candidates lie."""
+        """The years of the candidates."""
         seconds = np.floor(self.created[np.isfinite(self.created)]).astype("datetime64[s]")
         years: list[int] = (np.unique(seconds.astype("datetime64[Y]").astype(np.int64)) + 1970).tolist()
         return years
@@ -127,7 +127,7 @@ class CandidatePool:
     def lexeme_weights(self) -> ScoreColumn:
         """The weight of each lexeme, by how few candidates contain it; they sum to 1, or are all 0.
 
-        The name of a speaker says nothing about a text: all of that person's messages begin with it.
+        The name of a speaker does not distinguish a text, because all messages of that person begin with it.
         """
         words = {word for speaker in {text.speaker for text in self.texts} for word in speaker.split()}
         is_name = np.array([any(_is_stem(lexeme, word) for word in words) for lexeme in self.lexemes], dtype=bool)
@@ -160,7 +160,7 @@ def inner_products(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> npt.NDArr
 
 
 def column_at(column: ScoreColumn, places: Places) -> ScoreColumn:
-    """Return the column's values (or rows) at these places; 0 where there is none."""
+    """Return the column's values (or rows) at these indexes; 0 if there is none."""
     values: ScoreColumn = column[places]
     values[places < 0] = 0.0
     return values

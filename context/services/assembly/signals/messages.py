@@ -19,9 +19,9 @@ _POSSESSIVE = re.compile(r"['’]s\b")
 
 
 def lexical_overlap(pool: CandidatePool) -> ScoreColumn:
-    """Return the weight of the query's lexemes that each memory or the messages beside it contain, 0..1.
+    """Return the weight of the query's lexemes that each memory or its adjacent messages contain, 0..1.
 
-    What the message before says is also the subject of this one ("And where was that?" - "In Lisbon").
+    The content of the preceding message is often the subject of this one ("And where was that?" - "In Lisbon").
     """
     held = pool.holds
     for distance, share in SHARE_AT.items():
@@ -30,7 +30,7 @@ def lexical_overlap(pool: CandidatePool) -> ScoreColumn:
 
 
 def adjacent_turns(pool: CandidatePool) -> ScoreColumn:
-    """Return how relevant the messages beside each memory are to the query, 0..1; 0 for what is no message."""
+    """Return how relevant the messages next to each memory are to the query, 0..1; 0 if it is not a message."""
     beside = pool.beside
     next_to = (column_at(pool.similarity, beside[-1]) + column_at(pool.similarity, beside[1])) / 2.0
     further = (column_at(pool.similarity, beside[-2]) + column_at(pool.similarity, beside[2])) / 2.0
@@ -41,8 +41,8 @@ def adjacent_turns(pool: CandidatePool) -> ScoreColumn:
 def entity_match(pool: CandidatePool) -> ScoreColumn:
     """Return 1 for messages of a speaker named in the query and other texts that contain a name of the query, else 0.
 
-    Speakers are known by "Name:" before their messages, so any spelling in the query finds them. For texts that are no
-    messages a name is a capitalised word inside the query.
+    Speakers are known by "Name:" before their messages, so any spelling in the query finds them. For texts that are not
+    messages, a name is a capitalised word inside the query.
     """
     asked_words = _WORD.findall(_POSSESSIVE.sub("", pool.question.text))
     asked_about = {word.lower() for word in asked_words}
@@ -58,7 +58,7 @@ def entity_match(pool: CandidatePool) -> ScoreColumn:
 
 
 def informativeness(pool: CandidatePool) -> ScoreColumn:
-    """Return how much each text states, 0..1, by the logarithm of its words that ask nothing; 0 for a question."""
+    """Return how much each text states, 0..1, by the logarithm of its words outside questions; 0 for a question."""
     counts = np.array([text.stated_words for text in in_time(pool.texts)])
     return np.asarray(np.minimum(np.log1p(counts) / np.log1p(WORDS_IN_FULL), 1.0))
 

@@ -1,8 +1,8 @@
-"""Supersession: of several memories that answer the same query, the one that is true at the time asked about.
+"""Supersession: of several memories that answer the same query, the one that is true at the queried time.
 
-Notes that resemble each other and are both relevant to the query are treated as versions of one fact: a query about now
-raises the newer and lowers the older, one about then does the opposite. Messages of conversations report events and
-replace nothing: they neither gain nor lose.
+Notes that resemble each other and are both relevant to the query are treated as versions of one fact: a query about the
+present raises the newer and lowers the older, one about the past does the opposite. Messages of conversations report
+events and replace nothing: they neither gain nor lose.
 """
 
 import re
@@ -54,7 +54,7 @@ def supersession(pool: CandidatePool) -> ScoreColumn:
 
 
 def _rivalry(pool: CandidatePool, places: npt.NDArray[np.intp], share: ScoreColumn) -> npt.NDArray[np.float64]:
-    """Return how much each two of them answer the same, 0..1: similar vectors, and both relevant to the query."""
+    """Return for each pair how much both answer the same, 0..1: similar vectors, and both relevant to the query."""
     vectors = pool.vectors_of(places.tolist()).astype(np.float64)
     alike = np.clip(inner_products(vectors, vectors) / ALIKE_IN_FULL, 0.0, 1.0)
     rivalry = alike * np.outer(share, share) ** 2

@@ -26,7 +26,8 @@ _NUMBERS = {
 # fmt: on
 #: ADR-0078. Days around a named time that still count in full: time zones before it, the evening's report after it.
 DAYS_BEFORE, DAYS_AFTER = 1.0, 1.0
-#: ADR-0078. Later than that a memory counts by so much at first, and no more after so many days.
+#: ADR-0078. The share with which a memory from after the named time counts at first, and the days after which it no
+#: longer counts.
 LATER_SHARE, LATER_DAYS = 0.6, 20.0
 #: The first month of a named time and its number of months; the seasons are those of the north.
 _SEASONS = {"spring": (3, 3), "summer": (6, 3), "autumn": (9, 3), "fall": (9, 3), "winter": (12, 3)}
@@ -42,7 +43,7 @@ class TimeSpan(NamedTuple):
 
 
 class QuestionTime(NamedTuple):
-    """When a question is asked, and the years in which its candidates lie: for times without a year."""
+    """When a question is asked, and the years of its candidates, which are used for times without a year."""
 
     at: datetime
     years: Sequence[int]
@@ -72,7 +73,7 @@ def _month_span(year: int, month: int, count: int = 1) -> Iterator[TimeSpan]:
 
 
 def _named(match: re.Match[str], asked: QuestionTime) -> Iterator[TimeSpan]:
-    """Yield the day, the months or the year, in each possible year where none is named."""
+    """Yield the day, the months or the year, in each possible year if none is named."""
     names = {"month": "", "day": "", **match.groupdict()}
     for year in [int(names["year"])] if names["year"] else asked.years:
         month, count = MONTH_SPANS.get(names["month"].lower(), (0, 1))
@@ -83,7 +84,7 @@ def _named(match: re.Match[str], asked: QuestionTime) -> Iterator[TimeSpan]:
 
 
 def _last_month_named(match: re.Match[str], asked: QuestionTime) -> Iterator[TimeSpan]:
-    """Yield the one before the query; where no candidate is from that year, that month of any year."""
+    """Yield the last one before the query; if no candidate is from that year, that month of any year."""
     month, _ = MONTH_SPANS[match["month"].lower()]
     year = asked.at.year if month < asked.at.month else asked.at.year - 1
     for one in [year] if year in asked.years else asked.years:
@@ -150,7 +151,7 @@ _RULES = (
 
 
 def temporal_match(pool: CandidatePool) -> ScoreColumn:
-    """Return how well the age of each memory suits a time named in the query, 0..1; all 0 where none is named."""
+    """Return how well the time of each memory fits a time named in the query, 0..1; all 0 if none is named."""
     found = np.zeros(len(pool))
     for span in query_time_spans(pool):
         found = np.maximum(found, _suits(pool.created, span))

@@ -1,4 +1,4 @@
-"""What the signals read in a text: read once, then kept for later queries that find the same text (ADR-0241)."""
+"""Readings of texts for the signals, cached for later queries that find the same text (ADR-0241)."""
 
 import re
 from functools import cached_property
@@ -15,9 +15,9 @@ _QUESTION_MARKS = ("?", "？", "؟")
 
 
 class TextReading:
-    """A text without the name of its speaker (`body`), who that is (in lower case, "" if unknown), and what it states.
+    """A text without the name of its speaker (`body`), the speaker (in lower case, "" if unknown), and what it states.
 
-    `answers` holds what `answer_type` has found, by the number of its rule.
+    `answers` contains the results of `answer_type`, by the number of its rule.
     """
 
     def __init__(self, text: str, *, is_turn: bool) -> None:
@@ -29,7 +29,7 @@ class TextReading:
 
     @cached_property
     def stated_words(self) -> int:
-        """The number of its words that ask nothing; 0 for a question."""
+        """The number of words outside questions; 0 for a question."""
         if self.is_question:
             return 0
         if "?" not in self.body:

@@ -1,7 +1,7 @@
-"""Which of several versions of a fact holds at the time that a query is about.
+"""Which of several versions of a fact is true at the time that a query is about.
 
-A query is about now, about a named time, or about an earlier state ("originally", "früher"). Words of the past alone
-("Who signed?") do not make it one about an earlier state. English, German and Spanish are known.
+A query is about the present, a named time, or an earlier state ("originally", "früher"). Past tense alone ("Who
+signed?") does not make it a query about an earlier state. English, German and Spanish are supported.
 """
 
 import re
@@ -27,7 +27,7 @@ _FORMER = (
     r"in the beginning|at the start|früher\w*|zuvor|ursprünglich\w*|damals|vorher|anfangs|"
     "anteriormente|originalmente|al principio|inicialmente"
 )
-#: Words that do so only beside words of the past: "the old bridge" may still be there.
+#: Words that do so only together with words of the past: "the old bridge" may still exist.
 _FORMER_IF_PAST = rf"{_FORMER}|before|earlier|old|until|first|bisher\w*|zuerst|antes"
 _IS_FORMER = re.compile(rf"\b(?:{_FORMER})\b", re.IGNORECASE)
 _IS_FORMER_IF_PAST = re.compile(rf"\b(?:{_FORMER_IF_PAST})\b", re.IGNORECASE)
@@ -59,7 +59,7 @@ _FOREIGN_TIME = re.compile(rf"\b({'|'.join(_ENGLISH)})\b(?: de(?= \d))?", re.IGN
 
 
 def validity_order(pool: CandidatePool) -> ScoreColumn:
-    """Return a larger number for a memory that more likely holds at the queried time, if both state one fact.
+    """Return a larger number for a memory that is more likely true at the queried time, if both state one fact.
 
     Now: the newest. At a named time: the newest from before its end, then what came later, soonest first. For an
     earlier state: the oldest.

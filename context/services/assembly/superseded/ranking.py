@@ -1,4 +1,4 @@
-"""Scores in which a superseded memory follows what holds instead of it."""
+"""Scores in which a superseded memory follows the memory that is true instead of it."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from context.services.assembly.signals.columns import Places
 from context.services.assembly.superseded.rivals import Rivals
 from context.services.scorer import ScoreColumn
 
-#: ADR-0119. How much lower the score of a surely superseded memory is than that of what holds.
+#: ADR-0119. How much lower the score of a certainly superseded memory is than that of its successor.
 BEHIND = 0.02
 
 
@@ -23,10 +23,10 @@ class SupersededScores:
 
 
 def put_superseded_behind(scores: ScoreColumn, rivals: Rivals, minimum: float) -> SupersededScores:
-    """Return the scores; what is superseded less probably than `minimum` is not superseded.
+    """Return the scores; a memory superseded less probably than `minimum` does not count as superseded.
 
-    What holds takes the score of what it replaces if that is higher, and what it replaces falls behind it. The scores
-    of all others stay.
+    The successor takes the score of the memory that it replaces if that is higher, and the replaced memory follows it.
+    All other scores are unchanged.
     """
     is_replaced: npt.NDArray[np.bool_] = rivals.replaced >= minimum
     is_superseded = np.asarray(is_replaced.any(axis=1))
@@ -36,7 +36,7 @@ def put_superseded_behind(scores: ScoreColumn, rivals: Rivals, minimum: float) -
     likely = np.where(is_replaced, rivals.replaced, 0.0)
     probability = likely.max(axis=1, initial=0.0)
     result, superseded, successors = scores.copy(), np.zeros(len(scores)), np.full(len(scores), -1, dtype=np.intp)
-    # the most valid first, so that each falls behind where its successor is in the end
+    # the most valid first, so that each follows the final position of its successor
     for place in np.argsort(-rivals.validity, kind="stable").tolist():
         if is_superseded[place]:
             moved[place] = min(moved[place], moved[is_replaced[place]].min() - BEHIND * probability[place])

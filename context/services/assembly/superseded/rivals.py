@@ -26,7 +26,7 @@ Matrix = npt.NDArray[np.float64]
 COMPARED_MAX = 40
 #: ADR-0119. Two statements without a word in common are rivals only from this cosine on.
 COSINE_MIN = 0.3
-#: ADR-0119. A longer time between two statements says no more.
+#: ADR-0119. A longer time between two statements has no additional effect.
 DAYS_APART_MAX = 60.0
 #: ADR-0119. The log-odds that two statements are rivals: this, plus the weighted features of `pair_features`.
 INTERCEPT = -3.958
@@ -49,15 +49,15 @@ FEATURE_WEIGHTS: Mapping[str, float] = MappingProxyType(
         "same_session": 4.835,
     }
 )
-#: Never a division by zero.
+#: Prevents a division by zero.
 _TINY = 1e-9
 
 
 @dataclass(frozen=True)
 class Rivals:
-    """The compared candidates by their `places`; `replaced[i, j]`: how probably j holds instead of i (0..1).
+    """The compared candidates by their `places`; `replaced[i, j]`: the probability (0..1) that j is true instead of i.
 
-    It is 0 where i holds at the queried time as well as j does. `validity` is larger for what rather holds then.
+    It is 0 if i is as valid as j at the queried time. `validity` is larger for a memory that is more likely true then.
     """
 
     places: Places
@@ -88,7 +88,7 @@ def find_rivals(pool: CandidatePool, successors: Mapping[UUID, Sequence[UUID]] =
     probability = np.where(created[:, None] < created[None, :], probability, probability.T)
     known = _named_successors(pool, places, successors)
     likelier, later = np.maximum(probability, np.maximum(known, known.T)), validity[None, :] - validity[:, None]
-    # of two memories of one time the link says which is newer
+    # of two memories with the same time, the link determines which is newer
     replaced = np.where(later > 0.0, likelier, np.where(later == 0.0, known, 0.0))
     np.fill_diagonal(replaced, 0.0)
     return Rivals(places, replaced, validity)
@@ -156,7 +156,7 @@ def _statements_of(pool: CandidatePool, places: Places) -> list[Statement]:
 
 
 def _incidence(sets: Sequence[frozenset[str]], words: Iterable[str]) -> Matrix:
-    """Return sets x words: 1 where the set contains the word."""
+    """Return sets x words: 1 if the set contains the word."""
     number_of = {word: number for number, word in enumerate(words)}
     columns = [[number_of[word] for word in each if word in number_of] for each in sets]
     holds = np.zeros((len(sets), len(number_of)))
@@ -201,7 +201,7 @@ def _same_session(rows: Sequence[Mapping[str, Any]]) -> Matrix:
 
 
 def _named_successors(pool: CandidatePool, places: Places, successors: Mapping[UUID, Sequence[UUID]]) -> Matrix:
-    """Return 1 where the second memory is a named successor of the first."""
+    """Return 1 if the second memory is a named successor of the first."""
     known = np.zeros((len(places), len(places)))
     if successors:
         number_of = {pool.rows[place]["id"]: number for number, place in enumerate(places.tolist())}

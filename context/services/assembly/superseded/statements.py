@@ -1,18 +1,18 @@
-"""What a comparison of two statements reads in each: word beginnings, numbers, identifiers and signs of change."""
+"""The features of statements for comparisons: word beginnings, numbers, identifiers and words that signal change."""
 
 import re
 from typing import NamedTuple
 
 from memories.services.text_cache import cached_texts
 
-#: Texts that are remembered, and the length of a word's beginning, which stands for the word.
+#: Number of cached texts, and the length of a word's beginning, which represents the word.
 TEXTS_CACHED, STEM_LETTERS = 2_048, 5
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _NUMBER = re.compile(r"\d+(?:[.,:/]\d+)*")
 _NAME = re.compile(r"(?<=[\w,;:)\"'] )[A-ZÀ-Þ][^\W\d_]+")
 _IDENTIFIER = re.compile(r"(?<!\w)(?=[\w-]{0,64}[^\W\d_])(?=[\w-]{0,64}\d)\w+(?:-\w+)+|\b[^\W\d_]+\d+\b")
-#: Words that say nothing about what a statement is about, in English, German and Spanish.
+#: Words that do not describe the subject of a statement, in English, German and Spanish.
 _STOP_WORD_TEXTS = (
     "the an of in on at to for and or is are was were be been has have had do does did it its this that these those",
     "with by from as we you he she they my our your his her their me us him them not no so if but will would can could",
@@ -39,7 +39,7 @@ _CHANGE = re.compile(rf"\b(?:{'|'.join(_CHANGES)})\b", re.IGNORECASE)
 
 
 class Statement(NamedTuple):
-    """What is compared of a text; `names` are capitalised words inside a sentence, in lower case."""
+    """The compared features of a text; `names` are capitalised words inside a sentence, in lower case."""
 
     words: frozenset[str]
     names: frozenset[str]
@@ -51,7 +51,7 @@ class Statement(NamedTuple):
 
 @cached_texts(TEXTS_CACHED)
 def read_statement(text: str) -> Statement:
-    """Return what is compared of a text."""
+    """Return the compared features of a text."""
     lower = text.lower()
     words = _WORD.findall(lower)
     return Statement(

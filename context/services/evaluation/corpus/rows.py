@@ -30,7 +30,7 @@ def memory_from(row: Mapping[str, Any]) -> CorpusMemory:
     if isinstance(content, str):
         values["content"] = content.strip()
     bad = {problem.field for problem in problems}
-    # A missing or bad text is a problem of its own, so the draft gets a placeholder.
+    # A missing or invalid text is reported as a separate problem, so the draft gets a placeholder.
     good = {name: value for name, value in values.items() if name != "id" and name not in bad}
     draft = NewMemory(**{"content": "-", **good})
     found = new_memory_problems(draft, now=_END_OF_TIME)

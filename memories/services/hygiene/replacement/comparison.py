@@ -28,7 +28,7 @@ from memories.services.hygiene.replacement.topics import (
 )
 from memories.services.hygiene.statements import states_the_same
 
-#: Words in common from which the end of something is the end of what the older statement says.
+#: The minimum of shared words at which the end of something ends what the older statement says.
 ENDED_WORDS_MIN = 2
 #: Verbs that a correction may exchange for each other.
 _LIGHT_VERBS = frozenset(["", "be", "do", "run", "have", "choose"])
@@ -54,7 +54,7 @@ def replaces(newer: str, older: str) -> bool:
 def _readings(newer: Fact, older: Fact) -> Iterator[Fact]:
     """Return the newer statement, and each of its clauses if there are several.
 
-    Something changed where another clause says so, denies something, or is about a name of the older statement.
+    A clause reports a change if another clause says so, denies something, or is about a name of the older statement.
     """
     yield newer
     clauses = clauses_of(newer)[:-1]
@@ -265,12 +265,12 @@ def _has_other_place(newer: Fact, older: Fact) -> bool:
 
 
 def _are_alike(place: Sequence[Token], other: Sequence[Token]) -> bool:
-    """Whether both places are names or both are things; "in Berlin" and "in marketing" are no rivals."""
+    """Whether both places are names or both are things; "in Berlin" and "in marketing" are not rivals."""
     return any(token.is_exact for token in place) == any(token.is_exact for token in other)
 
 
 def _has_other_name(newer: Fact, older: Fact) -> bool:
-    """Whether both name who has a role or what an attribute is, in other words: "The branch is main"."""
+    """Whether both name, in different words, who has a role or the value of an attribute: "The branch is main"."""
     if (
         newer.verb != "be"
         or older.verb != "be"

@@ -20,9 +20,9 @@ class Fact:
     tokens: Sequence[Token]
     is_question: bool
     is_quote: bool
-    #: Whether nothing tells its language.
+    #: Whether its language is unknown.
     is_unsure: bool
-    #: Of a clause: the words of the whole statement, and whether another clause says that something changed.
+    #: For a clause: the words of the whole statement, and whether another clause says that something changed.
     context: Sequence[Token] = ()
     is_renewed: bool = False
 
@@ -64,7 +64,7 @@ class Fact:
         return self._has_apart("comparisons")
 
     def _has_apart(self, cue: str) -> bool:
-        """Whether a cue of this class occurs that is no part of another one, as in "no longer"."""
+        """Whether a cue of this class occurs that is not part of another one, as in "no longer"."""
         return self.words.cues[cue].are_in(
             tuple("" if token.kind in ("cue", "value") else token.text for token in self.tokens)
         )
@@ -257,7 +257,7 @@ class Fact:
         return 0 if is_negation else self.words.contrasts.size_at(self.texts, place)
 
     def _contrast_end(self, place: int, start: int) -> int:
-        """Return where the denied words end: with the segment, at "but", or at what else is said."""
+        """Return where the denied words end: at the end of the segment, at "but", or where another statement begins."""
         is_found = False
         for at in range(start, len(self.tokens)):
             token = self.tokens[at]
@@ -274,7 +274,7 @@ class Fact:
 
     @cached_property
     def placed(self) -> tuple[list[Token], list[Token], bool] | None:
-        """The topic, the words of its place, and whether the place has an article; None without a place."""
+        """Return the topic, the words of its place, and whether the place has an article; None without a place."""
         at = self.predicate_at
         start = self.change_at if self.change_at >= 0 else at
         is_place = self.words.targets if self.change_at >= 0 else self.words.places
@@ -307,7 +307,7 @@ class Fact:
 
     @cached_property
     def named(self) -> tuple[list[Token], list[Token]] | None:
-        """The topic with an attribute or role, and the words on the other side of "be"; None without these."""
+        """Return the topic with an attribute or role, and the words on the other side of "be"; None without these."""
         at = self.verb_at
         sides = (
             [token for token in self.tokens[:at] if token.kind == "content"],

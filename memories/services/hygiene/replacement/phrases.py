@@ -105,7 +105,7 @@ def _is_circumstance(fact: Fact, phrase: Phrase) -> bool:
 
 
 def clauses_of(fact: Fact) -> list[int]:
-    """Return the number of the clause of each word; "and" begins one where a verb follows."""
+    """Return the number of the clause of each word; "and" begins a clause if a verb follows."""
     found: list[int] = []
     clause = 0
     for place, token in enumerate(fact.tokens):

@@ -11,7 +11,7 @@ from memories.services.hygiene.statements.vocabulary import LANGUAGES, LanguageV
 from memories.services.hygiene.statements.words import Word
 from memories.services.text_cache import cached_texts
 
-#: Characters and words of a statement that is read; a longer one replaces nothing.
+#: Maximum characters and words of a statement; a longer one replaces nothing.
 CHARACTERS_MAX, WORDS_MAX = 600, 80
 #: Facts that are remembered.
 FACTS_CACHED = 512

@@ -11,18 +11,18 @@ from memories.services.hygiene.statements.vocabulary import SPANISH
 
 #: Verbs whose attribute no other verb gives.
 _OWN_PREDICATES = frozenset(["end", "open", "arrive", "leave", "weigh", "cost", "last", "prefer"])
-#: Verbs that say nothing about an attribute.
+#: Verbs that do not describe an attribute.
 _LIGHT_VERBS = frozenset(["", "be", "do"])
 #: Verbs of attributes of which a thing has one value.
 _SINGLE_VERBS = frozenset(["be", "live", "work", "store", "hold", "sleep", "run", "choose", "prefer", "call"])
 
 
-#: Verbs of what a person has one of.
+#: Verbs whose object a person has only one of.
 _OWN_VERBS = frozenset(["live", "work", "sleep", "run"])
 
 
 class _Comparison(NamedTuple):
-    """A clause of the newer statement beside the older one: its phrases, and what each lacks in the other."""
+    """A clause of the newer statement and the older one: the phrases, and the words of each that the other lacks."""
 
     newer: Fact
     older: Fact

@@ -109,7 +109,7 @@ def _begins_compound(words: Sequence[Word], place: int, vocabulary: AttributeWor
 
 
 def _is_repeated(word: Word, before: str, vocabulary: AttributeWords) -> bool:
-    """Whether a weekday stands for all of them."""
+    """Whether a weekday means every such day."""
     return before in vocabulary.repeated or (
         word.text.endswith("s") and not before.isdigit() and "repeats_by_s" in vocabulary.cues
     )

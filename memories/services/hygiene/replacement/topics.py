@@ -8,7 +8,7 @@ from memories.services.hygiene.replacement.tokens import Token
 
 #: Letters from which a word may be the beginning or end of a longer one: "render" and "rendering".
 ROOT_LETTERS_MIN = 4
-#: Letters of a root from which words with other endings may be forms of it: "insured" and "insurance".
+#: Minimum letters of a root for words with other endings to count as its forms: "insured" and "insurance".
 DERIVED_LETTERS_MIN = 4
 #: English endings, as in "smokes" and "smoking".
 _INFLECTION = re.compile(r"(?:ing|ed|es|e|s)$")

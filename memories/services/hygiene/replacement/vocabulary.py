@@ -65,7 +65,7 @@ class AttributeWords:
     finite_endings: tuple[str, ...]
     #: Whether weekdays in -s mean all of them.
     is_s_plural: bool
-    #: Whether the verb may come after what it is about.
+    #: Whether the verb may follow its object.
     has_verb_last: bool
 
     @cached_property
@@ -74,7 +74,7 @@ class AttributeWords:
 
     @cached_property
     def known_words(self) -> frozenset[str]:
-        """The words by which the language is recognised."""
+        """Return the words by which the language is recognised."""
         return frozenset(self.verbs).union(
             *(self.cues[name].words for name in ("negations", "ignored", "prepositions"))
         )

@@ -13,7 +13,7 @@ from memories.services.hygiene.statements.vocabulary import (
 )
 from memories.services.hygiene.statements.words import Word
 
-#: Endings of feminine nouns, which are no subject after "der": "Der Nachbarin hilft Ina."
+#: Endings of feminine nouns, which are not the subject after "der": "Der Nachbarin hilft Ina."
 _FEMININE = re.compile(r".*(?:[aei]|in|ung|heit|keit|schaft|ion|tät|frau|mutter|schwester|tochter|bank|stadt|firma)")
 _SINGULAR = re.compile(r"[^\W\d_]{2,}t")
 

@@ -17,14 +17,14 @@ from memories.services.hygiene.statements.words import Word
 _ASIDE_WORDS_MAX = 10
 #: Words that asides of any language may contain.
 _COMMON = frozenset(["ok", "okay", "fyi", "info", "nb", "ps", "btw"])
-#: Words that follow each other in a request, or in what somebody says of themselves, which are no asides.
+#: Consecutive words of a request, or of a statement about oneself, which are not asides.
 _REQUESTS = frozenset([("me", "know"), ("i", "know"), ("i", "need")])
 _ASIDES = UNMARKED_ASIDES | MARKED_ASIDES
 _ANDS = frozenset(["and", "und", "y", "et"])
 
 
 def drop_asides(words: Sequence[Word], language: LanguageVocabulary) -> tuple[list[Word], bool, bool]:
-    """Return the words without asides, whether one stood first, and whether the rest follows "that"."""
+    """Return the words without asides, whether an aside came first, and whether the rest follows "that"."""
     kept, is_first_dropped = _without_segments(words, language)
     if not any(word.text != "?" for word in kept):
         return list(words), False, False

@@ -28,7 +28,7 @@ PHRASE_WORDS_MAX = 40
 COMMA_WORDS_MAX = 5
 #: Letters of a word from which a slip in it is recognised.
 TYPO_LETTERS_MIN = 7
-#: English words whose doubled letter tells the vowel before it, as in "scrapping" and "scraping".
+#: English words in which a doubled letter distinguishes the vowel before it, as in "scrapping" and "scraping".
 _SHORT_SYLLABLE = re.compile(r"[^aeiou]*[aeiou]+([^aeiou])\1(?:ing|ed|ers?|est|y|ies|l[ey])")
 #: Prefixes after which a hyphen distinguishes words, as in "re-sign" and "resign".
 _SEPARATE_PREFIXES = frozenset(["re", "un", "in"])
@@ -224,7 +224,7 @@ def _is_fronted(one: Sequence[Word], two: Sequence[Word], language: LanguageVoca
 
 
 def _is_adverb_moved(one: Sequence[Word], two: Sequence[Word], language: LanguageVocabulary) -> bool:
-    """Whether `two` has the adverb at the beginning of `one` elsewhere, in a sentence where its place says nothing."""
+    """Whether `two` has the adverb at the beginning of `one` elsewhere, in a sentence where its place is irrelevant."""
     x, y = _texts(one), _texts(two)
     texts = {word.text for word in one}
     if one[0].text not in language.adverbs or texts & (SCOPE_WORDS | language.negations) or x[0] in x[1:]:

@@ -12,7 +12,7 @@ from memories.services.hygiene.statements.vocabulary import (
 )
 from memories.services.hygiene.statements.words import Word
 
-#: Words of one item of a list whose order says nothing.
+#: Words of one item of a list whose order has no meaning.
 LIST_ITEM_WORDS_MAX = 4
 _AUXILIARIES = frozenset(["has", "have", "hat", "haben"])
 _COPULAS = frozenset(["are", "son", "sind"])

@@ -31,11 +31,11 @@ CHARACTERS_MAX = 2_000
 #: characters, 18 MB where all are of the greatest length.
 STATEMENTS_CACHED = 256
 
-#: Letters of a word in capitals from which it is no acronym.
+#: Letters from which a word in capitals is not an acronym.
 _EMPHASIS_LETTERS_MIN = 5
 _CONTRACTED = {"d": "would", "re": "are", "m": "am", "ve": "have", "ll": "will"}
 _IS_AFTER = frozenset(["it", "he", "she", "that", "what", "who", "where", "there", "here", "how"])
-#: Words before which "'s" is no genitive after so few words at the beginning.
+#: Words before which "'s" is not a genitive if at most this many words precede it.
 _IS_BEFORE = frozenset(["a", "an", "the", "not", "my", "our", "your", "on", "in", "at", "from"])
 _SUBJECT_WORDS_MAX = 2
 _IRREGULAR = {"can't": "can not", "won't": "will not", "shan't": "shall not", "cannot": "can not", "let's": "let us"}
@@ -47,7 +47,7 @@ _DETERMINERS = re.compile(
 
 @dataclass(frozen=True, eq=False)
 class ParsedStatement:
-    """A text as its words; `is_inverted` where the verb may come first, `is_verb_last` after "dass".
+    """A text as its words; `is_inverted` if the verb may come first, `is_verb_last` after "dass".
 
     Equal only to itself, so that comparisons of two can be cached.
     """
@@ -56,7 +56,7 @@ class ParsedStatement:
     language: LanguageVocabulary
     is_inverted: bool = False
     is_verb_last: bool = False
-    #: The text, where it is read as English without evidence.
+    #: The text, if it is read as English without evidence.
     unsure_text: str = ""
 
     @cached_property
@@ -176,7 +176,7 @@ def _with_ordinals(words: Sequence[Word]) -> list[Word]:
 
 
 def _spelled_out(word: Word, language: LanguageVocabulary) -> Word:
-    """Return the word that an abbreviation or a frequent misspelling stands for."""
+    """Return the full or correct form of an abbreviation or a frequent misspelling."""
     text = language.spellings.get(word.raw) or (None if word.raw.isupper() else language.spellings.get(word.text))
     if text is None:
         return word

@@ -14,7 +14,7 @@ _TRANSLATION |= {ord("≥"): ">=", ord("≤"): "<=", ord("≠"): "!="}
 _SPACED_THOUSANDS = re.compile(r"(?<=\d)(?:[\u00a0\u202f\u2009](?=\d{3}(?!\d))| (?=000(?!\d)))")
 _RANGE = re.compile(r"(?<![\w.,:/-])([1-9]\d{0,3})\s?(?:–|-)\s?([1-9]\d{0,3})(?![\w.,:/-]*\w)")
 _THOUSANDS = re.compile(r"(?<![\w.,])(\$|€|£)?(\d{1,3})k\b")
-#: The number of a text that is no list, the tag of a memory, and figures that are written together with words.
+#: Numbers that do not begin a list, tags of memories, and figures that are written together with words.
 _BEFORE = re.compile(
     r"\A\s*(?:1\)\s+(?!.*\b2\))|\[(?:memory|memo|note|notiz|nota|recuerdo|info|fyi)\]\s+)(?=\S)",
     re.DOTALL | re.IGNORECASE,

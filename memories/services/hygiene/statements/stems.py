@@ -31,7 +31,7 @@ _SPANISH_G = re.compile(r"g(?=[eiéí])")
 
 
 def spelled(word: Word, language: LanguageVocabulary) -> Word:
-    """Return the word in one of its spellings; names stay as they are, except for those of days and for titles."""
+    """Return the word in one of its spellings; names are unchanged, except names of days and titles."""
     if word.is_value:
         return word
     if word.case == "C" or (not word.case and word.text in WEEKDAYS and word.raw[:1].isupper()):

@@ -51,7 +51,7 @@ _VALUE_WORDS_MAX = 8
 _SCALE_MIN = 1_000
 _DAYS, _MONTHS, _HOURS, _NOON, _MINUTES = 31, 12, 24, 12, 60
 
-#: A value and the number of its words; none where the words name no value.
+#: A value and the number of its words; None if the words name no value.
 Reading = tuple[str, int] | None
 
 
@@ -254,7 +254,7 @@ def _year(words: Sequence[Word]) -> str:
 
 
 def _date_in_digits(day: int, month: int, year: str, *, is_day_first: bool) -> str:
-    """Return a date whose numbers are in the order of the day and the month, unless the second is no month."""
+    """Return a date whose numbers are in the order of day and month, unless the second is not a month."""
     if is_day_first or day > _MONTHS:
         return _date(day, month, year)
     return _date(month, day, year) if month > _MONTHS else ""

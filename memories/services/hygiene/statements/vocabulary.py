@@ -83,12 +83,12 @@ class LanguageVocabulary:
 
     @cached_property
     def common(self) -> frozenset[str]:
-        """The words that are no acronyms when written in capitals."""
+        """The words that are not acronyms when written in capitals."""
         return self.typical | self.negations
 
     @cached_property
     def caseless(self) -> frozenset[str]:
-        """The words that abbreviations stand for; whether they are written with a capital says nothing."""
+        """The full forms of abbreviations; whether they are capitalised has no meaning."""
         return frozenset(self.abbreviations.values())
 
     @cached_property
@@ -151,13 +151,13 @@ UNITS: Mapping[str, tuple[str, int]] = {
 }
 #: Units of two words.
 UNIT_PAIRS: Mapping[WordSequence, str] = {tuple(pair.split()): unit for pair, unit in _FILE["unit_pairs"].items()}
-#: Other spellings, short titles and names of days, with the spelling that stands for both.
+#: Other spellings, short titles and names of days, with the spelling that replaces them.
 VARIANTS: Mapping[str, str] = _FILE["variants"]
 TITLES: Mapping[str, str] = _FILE["titles"]
 WEEKDAYS: Mapping[str, str] = _FILE["weekdays"]
 #: Beginnings of words in -our that American English writes with -or.
 OUR_WORDS: Sequence[str] = _FILE["our_words"].split()
-#: Words in -s that are no plural, or whose plural means something else.
+#: Words in -s that are not plurals, or whose plural has another meaning.
 NO_PLURALS = _words_of(_FILE["no_plurals"])
 #: Words that another word differs from only in ß, ph or an accent.
 DISTINCT_SPELLINGS = _words_of(_FILE["distinct_spellings"])
@@ -173,13 +173,13 @@ ASIDE_SOFTENERS = _words_of(_FILE["asides"]["softeners"])
 UNMARKED_ASIDES, MARKED_ASIDES = (
     frozenset(tuple(text.split()) for text in _FILE["asides"][name]) for name in ("unmarked", "marked")
 )
-#: Verbs before a list whose order says nothing, the words between its last items, and words that give it an order.
+#: Verbs before a list whose order has no meaning, the words between its last items, and words that give it an order.
 LIST_VERBS, LIST_ANDS, LIST_PREPOSITIONS, ORDER_WORDS = (
     _words_of(_FILE["lists"][name]) for name in ("verbs", "ands", "prepositions", "order_words")
 )
 #: Beginnings of English words that one letter distinguishes.
 CONFUSABLE = tuple(_FILE["confusable"].split())
-#: Words that mean something else where an adverb stands before or after them.
+#: Words that have another meaning next to an adverb.
 SCOPE_WORDS = _words_of(_FILE["scope_words"])
 #: English verbs with the particles that may stand before or after their object.
 PARTICLE_VERBS: Mapping[str, frozenset[str]] = {

@@ -25,8 +25,8 @@ _SCRIPT_SHARE_MIN = 0.2
 #: Fields with names of weeks and months as seen from the day of a message, and what names a group of them.
 _RELATIVE = ("relative_weeks", "relative_months")
 _GROUP = re.compile(r"\(\?P<\w+>")
-#: Matches a clock time, written in any of the languages.
-#: Of a word in a cue; what is longer is no word.
+#: Matches a clock time, written in any of the languages. The maximum length of a word in a cue; longer runs are not
+#: words.
 WORD_CHARACTERS_MAX = 40
 _UNBOUNDED = re.compile(r"(\\[Sw]|\[\^[^\]]+\])([+*])")
 _TIME = r"\d{1,2}(?:[:.]\d{2})?(?: ?(?:am|pm|uhr|h))?(?:\b|(?<=m))"
@@ -143,12 +143,12 @@ def _compiled(language: Language, cues: Sequence[str]) -> re.Pattern[str]:
 
 
 def _bounded(cues: str) -> str:
-    """The cues in which a word has at most so many characters: some would take the cube of the length of a long one."""
+    """Return cues with a limited word length, because some patterns would take cubic time on a long word."""
     return _UNBOUNDED.sub(lambda found: f"{found[1]}{{{int(found[2] == '+')},{WORD_CHARACTERS_MAX}}}", cues)
 
 
 def _expanded(language: Language, cues: str) -> str:
-    """The cues with DAY, TIME and the names of the language's own `parts` replaced by what they stand for."""
+    """Return the cues with DAY, TIME and the names of the language's own `parts` replaced by their patterns."""
     for name, part in language.given.get("parts", {}).items():
         cues = cues.replace(name, f"(?:{part})")
     days = "|".join(language.words("days"))

@@ -204,8 +204,7 @@ def test_small_budget_keeps_the_newest_whole_units_and_pinned_ones(api: APIClien
     assert context["budget"]["used"] >= 90
 
 
-@pytest.mark.parametrize("max_tokens", [1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377, 610])
-def test_no_budget_is_exceeded(api: APIClient, tenant: Tenant, max_tokens: int) -> None:
+def test_no_budget_is_exceeded(api: APIClient, tenant: Tenant) -> None:
     post_memory(api, "Alex prefers meetings before noon.", user_id="alex")
     session = open_session(api, user_id="alex", max_context_tokens=1000)
     append(api, session, user("gone"))
@@ -215,9 +214,10 @@ def test_no_budget_is_exceeded(api: APIClient, tenant: Tenant, max_tokens: int) 
         tool_result_body("c1", "[tool]\n" * 20),
         tool_result_body("c2", "日本語のテキスト" * 10), user("When are meetings? 🎉"),
     )  # fmt: skip
-    context = ask(api, session, max_tokens=max_tokens)
-    if max_tokens < 5:
-        assert (context["text"], context["budget"]["used"]) == ("", 0)
+    for max_tokens in [1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233, 377, 610]:
+        context = ask(api, session, max_tokens=max_tokens)
+        if max_tokens < 5:
+            assert (context["text"], context["budget"]["used"]) == ("", 0)
 
 
 def test_directive_beyond_the_budget_is_refused(api: APIClient) -> None:

@@ -245,28 +245,26 @@ def test_focus_on_a_partition_is_the_partition(tenant: Tenant) -> None:
     assert len([kind for kind in kinds(by_focus) if kind == "memory"]) == 4
 
 
-@pytest.mark.parametrize(
-    ("wish", "error", "field"),
-    [
-        ({"focus": Focus()}, InvalidInput, "focus"),
-        ({"focus": Focus(memory_id=uuid4(), partition="user=alex")}, InvalidInput, "focus"),
-        ({"focus": Focus(partition="user=alex"), "partition": "user=alex"}, InvalidInput, "focus.partition"),
-        ({"focus": Focus(partition="no path")}, InvalidInput, "focus.partition"),
-        ({"focus": Focus(partition="user=sam")}, Forbidden, "focus.partition"),
-        ({"focus": Focus(memory_id=uuid4())}, NotFound, "focus.memory_id"),
-        ({"focus": Focus(summary_id=uuid4())}, NotFound, "focus.summary_id"),
-        ({"summary_style": "long"}, InvalidInput, "summary_style"),
-        ({"include_summaries_at": [8]}, InvalidInput, "include_summaries_at"),
-        ({"include_summaries_at": [-1]}, InvalidInput, "include_summaries_at"),
-        ({"include_summaries_at": [0] * 10}, InvalidInput, "include_summaries_at"),
-    ],
-)
-def test_focus_that_cannot_be_granted_is_refused_by_field(
-    tenant: Tenant, wish: dict[str, Any], error: type[Exception], field: str
-) -> None:
-    with pytest.raises(error) as refused:
-        assemble_test_context(tenant, QUESTION, reach="user=alex", **wish)
-    assert refused.value.field == field  # type: ignore[attr-defined]
+BAD_FOCUSES = [
+    ({"focus": Focus()}, InvalidInput, "focus"),
+    ({"focus": Focus(memory_id=uuid4(), partition="user=alex")}, InvalidInput, "focus"),
+    ({"focus": Focus(partition="user=alex"), "partition": "user=alex"}, InvalidInput, "focus.partition"),
+    ({"focus": Focus(partition="no path")}, InvalidInput, "focus.partition"),
+    ({"focus": Focus(partition="user=sam")}, Forbidden, "focus.partition"),
+    ({"focus": Focus(memory_id=uuid4())}, NotFound, "focus.memory_id"),
+    ({"focus": Focus(summary_id=uuid4())}, NotFound, "focus.summary_id"),
+    ({"summary_style": "long"}, InvalidInput, "summary_style"),
+    ({"include_summaries_at": [8]}, InvalidInput, "include_summaries_at"),
+    ({"include_summaries_at": [-1]}, InvalidInput, "include_summaries_at"),
+    ({"include_summaries_at": [0] * 10}, InvalidInput, "include_summaries_at"),
+]
+
+
+def test_focus_that_cannot_be_granted_is_refused_by_field(tenant: Tenant) -> None:
+    for wish, error, field in BAD_FOCUSES:
+        with pytest.raises(error) as refused:
+            assemble_test_context(tenant, QUESTION, reach="user=alex", **wish)
+        assert refused.value.field == field  # type: ignore[attr-defined]
 
 
 def test_focus_out_of_reach_or_of_another_tenant_is_not_found(tenant: Tenant) -> None:

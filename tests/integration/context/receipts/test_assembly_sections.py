@@ -346,26 +346,24 @@ def held(context: AssembledContext) -> list[str]:
     return [block.text for block in context.blocks if block.kind == "memory"]
 
 
-@pytest.mark.parametrize("packer", ["greedy", "elastic", "optimal"])
-@pytest.mark.parametrize("max_tokens", [62, 70, 78])
-def test_pinned_memories_come_first_in_their_share_and_crowd_no_question(
-    tenant: Tenant, packer: str, max_tokens: int
-) -> None:
+def test_pinned_memories_come_first_in_their_share_and_crowd_no_question(tenant: Tenant) -> None:
     rules = ruled(tenant)
-    wish: dict[str, Any] = {"partition": "user=alex", "packer": packer, "preview": True, "include_summaries_at": []}
-    wish |= {"max_tokens": max_tokens, "include_tenant_memo": False, "ordering": "top_down"}
-    shared, whole, none = (
-        held(assemble_test_context(tenant, QUESTION, draft=profile(tenant, pinned_share=share), **wish))
-        for share in (0.5, 1.0, 0.0)
-    )
-    assert RYE in shared
-    assert shared[0] in rules
-    assert set(whole) <= rules
-    assert RYE in none
-    assert none[0] not in rules
-    again = held(assemble_test_context(tenant, "", draft=profile(tenant), **wish))
-    assert again
-    assert set(again) <= rules
+    for packer in ["greedy", "elastic", "optimal"]:
+        for max_tokens in [62, 70, 78]:
+            wish: dict[str, Any] = {"partition": "user=alex", "packer": packer, "max_tokens": max_tokens}
+            wish |= {"preview": True, "include_summaries_at": [], "include_tenant_memo": False, "ordering": "top_down"}
+            shared, whole, none = (
+                held(assemble_test_context(tenant, QUESTION, draft=profile(tenant, pinned_share=share), **wish))
+                for share in (0.5, 1.0, 0.0)
+            )
+            assert RYE in shared
+            assert shared[0] in rules
+            assert set(whole) <= rules
+            assert RYE in none
+            assert none[0] not in rules
+            again = held(assemble_test_context(tenant, "", draft=profile(tenant), **wish))
+            assert again
+            assert set(again) <= rules
 
 
 def test_many_pinned_memories_leave_the_question_its_candidates(tenant: Tenant) -> None:

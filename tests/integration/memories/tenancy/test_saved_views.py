@@ -156,25 +156,23 @@ def test_viewer_saves_a_view_and_cannot_share_it(viewer: Client, tenant: Tenant)
     assert "Only operators and admins share views." in text_of(response)
 
 
-@pytest.mark.parametrize(
-    ("fields", "sentence"),
-    [
-        ({"name": "MINE"}, "You already have a view with this name."),
-        ({"name": ""}, "This field is required."),
-        ({"name": "x" * 61}, "At most 60 characters"),
-        ({"name": "Other", "query": "cursor=x"}, "Set at least one filter"),
-        ({"name": "Other", "query": "q=" + "x" * 5_001}, "shorten very long ones"),
-        ({"name": "Other", "query": "q=%00"}, "NUL character"),
-        ({"name": "Other", "list": "nonsense"}, "Select a valid choice"),
-    ],
-)
-def test_invalid_view_is_refused_on_a_page_that_leads_back(
-    fields: dict[str, str], sentence: str, client: Client, tenant: Tenant
-) -> None:
+INVALID_VIEWS = [
+    ({"name": "MINE"}, "You already have a view with this name."),
+    ({"name": ""}, "This field is required."),
+    ({"name": "x" * 61}, "At most 60 characters"),
+    ({"name": "Other", "query": "cursor=x"}, "Set at least one filter"),
+    ({"name": "Other", "query": "q=" + "x" * 5_001}, "shorten very long ones"),
+    ({"name": "Other", "query": "q=%00"}, "NUL character"),
+    ({"name": "Other", "list": "nonsense"}, "Select a valid choice"),
+]
+
+
+def test_invalid_view_is_refused_on_a_page_that_leads_back(client: Client, tenant: Tenant) -> None:
     save(client, tenant)
-    response = save(client, tenant, **fields)
-    assert response.status_code == 422
-    assert sentence in text_of(response)
+    for fields, sentence in INVALID_VIEWS:
+        response = save(client, tenant, **fields)
+        assert response.status_code == 422
+        assert sentence in text_of(response)
     assert len(views(tenant)) == 1
 
 

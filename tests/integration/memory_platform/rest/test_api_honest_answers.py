@@ -122,27 +122,25 @@ def test_dry_run_counts_what_leaves(admin: APIClient, tenant: Tenant) -> None:
         )
 
 
-@pytest.mark.parametrize(
-    ("path", "body", "code", "field", "detail"),
-    [
-        ("memories", {"messages": []}, "min_length", "messages", "The list must have at least 1 entries."),
-        ("memories", {"messages": "x"}, "not_a_list", "messages", "Must be a list."),
-        ("memories", {"messages": None}, "null", "messages", "This field cannot be null."),
-        ("memories/move", {"ids": [], "to": "a=b"}, "min_length", "ids", "The list must have at least 1 entries."),
-        (
-            "keys",
-            {"name": "agent", "scopes": ["read"] * 9},
-            *("max_length", "scopes", "The list must have at most 3 entries."),
-        ),
-        ("evaluations", {"corpus": "golden", "budgets": 5}, "not_a_list", "budgets", "Must be a list."),
-        ("golden-questions", {"text": ""}, "too_short", "text", "At least one character is required."),
-    ],
-)
-def test_errors_of_lists_and_lengths_are_in_plain_words(
-    admin: APIClient, path: str, body: dict[str, Any], code: str, field: str, detail: str
-) -> None:
-    answer = admin.post(f"/api/v1/{path}", body, format="json")
-    assert the_error(answer, code, field) == detail
+PLAIN_ERRORS = [
+    ("memories", {"messages": []}, "min_length", "messages", "The list must have at least 1 entries."),
+    ("memories", {"messages": "x"}, "not_a_list", "messages", "Must be a list."),
+    ("memories", {"messages": None}, "null", "messages", "This field cannot be null."),
+    ("memories/move", {"ids": [], "to": "a=b"}, "min_length", "ids", "The list must have at least 1 entries."),
+    (
+        "keys",
+        {"name": "agent", "scopes": ["read"] * 9},
+        *("max_length", "scopes", "The list must have at most 3 entries."),
+    ),
+    ("evaluations", {"corpus": "golden", "budgets": 5}, "not_a_list", "budgets", "Must be a list."),
+    ("golden-questions", {"text": ""}, "too_short", "text", "At least one character is required."),
+]
+
+
+def test_errors_of_lists_and_lengths_are_in_plain_words(admin: APIClient) -> None:
+    for path, body, code, field, detail in PLAIN_ERRORS:
+        answer = admin.post(f"/api/v1/{path}", body, format="json")
+        assert the_error(answer, code, field) == detail
 
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}

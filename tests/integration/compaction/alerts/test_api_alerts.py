@@ -47,22 +47,20 @@ def test_rule_is_changed_field_by_field_and_its_alert_is_listed_until_it_is_off(
     assert [row["id"] for row in reader.get("/api/v1/alerts").json()["results"]] == [alert["id"]]
 
 
-@pytest.mark.parametrize(
-    ("path", "body", "code", "field"),
-    [
-        (RULE, {"threshold": 1_001}, "out_of_range", "threshold"),
-        (RULE, {"enabled": 1}, "not_a_boolean", "enabled"),
-        (DESTINATIONS, {"kind": "email", "address": "nobody"}, "bad_address", "address"),
-        (DESTINATIONS, {"kind": "webhook", "address": "http://example.com"}, "bad_address", "address"),
-        (DESTINATIONS, {"kind": "pager", "address": "x"}, "invalid_choice", "kind"),
-    ],
-)
-def test_wrong_values_are_refused_by_field(
-    admin: APIClient, path: str, body: dict[str, Any], code: str, field: str
-) -> None:
-    answer = admin.patch(path, body) if path == RULE else admin.post(path, body)
-    assert answer.status_code == 400
-    assert [(each["code"], each["field"]) for each in answer.json()["errors"]] == [(code, field)]
+WRONG_VALUES = [
+    (RULE, {"threshold": 1_001}, "out_of_range", "threshold"),
+    (RULE, {"enabled": 1}, "not_a_boolean", "enabled"),
+    (DESTINATIONS, {"kind": "email", "address": "nobody"}, "bad_address", "address"),
+    (DESTINATIONS, {"kind": "webhook", "address": "http://example.com"}, "bad_address", "address"),
+    (DESTINATIONS, {"kind": "pager", "address": "x"}, "invalid_choice", "kind"),
+]
+
+
+def test_wrong_values_are_refused_by_field(admin: APIClient) -> None:
+    for path, body, code, field in WRONG_VALUES:
+        answer = admin.patch(path, body) if path == RULE else admin.post(path, body)
+        assert answer.status_code == 400
+        assert [(each["code"], each["field"]) for each in answer.json()["errors"]] == [(code, field)]
 
 
 def test_unknown_rule_is_a_404(admin: APIClient) -> None:

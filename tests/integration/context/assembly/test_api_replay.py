@@ -153,36 +153,34 @@ def test_two_profiles_are_compared_on_one_query(api: APIClient, admin: APIClient
     assert (back["added"], len(back["removed"])) == ([], 1)
 
 
-@pytest.mark.parametrize(
-    ("body", "status", "code", "field"),
-    [
-        ({}, 400, "one_of", ""),
-        ({"since": {"snapshot": "x"}, "profiles": ["default", "default"]}, 400, "one_of", ""),
-        ({"since": {}}, 400, "one_of", "since"),
-        ({"since": {"snapshot": "x", "as_of": "2026-01-01T00:00:00Z"}}, 400, "one_of", "since"),
-        ({"since": {"context_id": "x"}}, 400, "not_a_uuid", "since.context_id"),
-        ({"since": {"as_of": "2026-01-01"}}, 400, "no_offset", "since.as_of"),
-        ({"since": {"as_of": "2999-01-01T00:00:00Z"}}, 400, "in_the_future", "since.as_of"),
-        ({"since": {"time": "x"}}, 400, "unknown_field", "since.time"),
-        ({"since": {"snapshot": "a\x00"}}, 400, "null_character", "since.snapshot"),
-        ({"since": {"context_id": str(NOWHERE)}}, 404, "not_found", "since.context_id"),
-        ({"since": {"snapshot": "nothing"}}, 404, "not_found", "since.snapshot"),
-        ({"since": {"snapshot": str(NOWHERE)}}, 404, "not_found", "since.snapshot"),
-        ({"profiles": ["default"]}, 400, "min_length", "profiles"),
-        ({"profiles": ["default"] * 3}, 400, "max_length", "profiles"),
-        ({"profiles": ["nobody", "default"]}, 400, "unknown_budget_profile", "profiles.0"),
-        ({"profiles": ["default", "nobody"]}, 400, "unknown_budget_profile", "profiles.1"),
-        ({"profiles": ["default", "default"], "budget_profile": "default"}, 400, "given_twice", "budget_profile"),
-        ({"profiles": ["default", "default"], "max_tokens": 0}, 400, "out_of_range", "max_tokens"),
-        ({"profiles": ["default", "default"], "packer": 7}, 400, "invalid_choice", "packer"),
-        ({"profiles": ["default", "default"], "packer": ["greedy"]}, 400, "invalid_choice", "packer"),
-        ({"profiles": ["default", "default"], "render": {}}, 400, "invalid_choice", "render"),
-    ],
-)
-def test_bad_difference_is_refused_by_name(
-    api: APIClient, home: dict[str, Any], body: dict[str, Any], status: int, code: str, field: str
-) -> None:
-    assert_problem(api.post(DIFF, {**WISH, **body}), status, code, field)
+BAD_DIFFERENCES = [
+    ({}, 400, "one_of", ""),
+    ({"since": {"snapshot": "x"}, "profiles": ["default", "default"]}, 400, "one_of", ""),
+    ({"since": {}}, 400, "one_of", "since"),
+    ({"since": {"snapshot": "x", "as_of": "2026-01-01T00:00:00Z"}}, 400, "one_of", "since"),
+    ({"since": {"context_id": "x"}}, 400, "not_a_uuid", "since.context_id"),
+    ({"since": {"as_of": "2026-01-01"}}, 400, "no_offset", "since.as_of"),
+    ({"since": {"as_of": "2999-01-01T00:00:00Z"}}, 400, "in_the_future", "since.as_of"),
+    ({"since": {"time": "x"}}, 400, "unknown_field", "since.time"),
+    ({"since": {"snapshot": "a\x00"}}, 400, "null_character", "since.snapshot"),
+    ({"since": {"context_id": str(NOWHERE)}}, 404, "not_found", "since.context_id"),
+    ({"since": {"snapshot": "nothing"}}, 404, "not_found", "since.snapshot"),
+    ({"since": {"snapshot": str(NOWHERE)}}, 404, "not_found", "since.snapshot"),
+    ({"profiles": ["default"]}, 400, "min_length", "profiles"),
+    ({"profiles": ["default"] * 3}, 400, "max_length", "profiles"),
+    ({"profiles": ["nobody", "default"]}, 400, "unknown_budget_profile", "profiles.0"),
+    ({"profiles": ["default", "nobody"]}, 400, "unknown_budget_profile", "profiles.1"),
+    ({"profiles": ["default", "default"], "budget_profile": "default"}, 400, "given_twice", "budget_profile"),
+    ({"profiles": ["default", "default"], "max_tokens": 0}, 400, "out_of_range", "max_tokens"),
+    ({"profiles": ["default", "default"], "packer": 7}, 400, "invalid_choice", "packer"),
+    ({"profiles": ["default", "default"], "packer": ["greedy"]}, 400, "invalid_choice", "packer"),
+    ({"profiles": ["default", "default"], "render": {}}, 400, "invalid_choice", "render"),
+]
+
+
+def test_bad_difference_is_refused_by_name(api: APIClient, home: dict[str, Any]) -> None:
+    for body, status, code, field in BAD_DIFFERENCES:
+        assert_problem(api.post(DIFF, {**WISH, **body}), status, code, field)
 
 
 def test_difference_since_a_context_of_another_partition_is_refused(
@@ -205,16 +203,10 @@ def test_difference_takes_the_scope_read_and_explains(api: APIClient, tenant: Te
     assert answer["explain"]["candidates"]
 
 
-@pytest.mark.parametrize(
-    "name", ["packer", "ordering", "render", "summary_style", "query", "profile", "budget_profile"]
-)
-@pytest.mark.parametrize("value", [5, True, 1.5, [], {}, ["greedy"]])
-@pytest.mark.parametrize(
-    "compared", [{"since": {"as_of": "2026-01-01T00:00:00Z"}}, {"profiles": ["default", "default"]}]
-)
-def test_diff_refuses_a_wrongly_typed_field_by_its_name(
-    name: str, value: Any, compared: dict[str, Any], api: APIClient
-) -> None:
-    response = api.post("/api/v1/context/diff", {"query": "tea", **compared, name: value})
-    assert response.status_code == 400, response.content
-    assert [error["field"] for error in response.json()["errors"]] == [name]
+def test_diff_refuses_a_wrongly_typed_field_by_its_name(api: APIClient) -> None:
+    for name in ["packer", "ordering", "render", "summary_style", "query", "profile", "budget_profile"]:
+        for value in [5, True, 1.5, [], {}, ["greedy"]]:
+            for compared in [{"since": {"as_of": "2026-01-01T00:00:00Z"}}, {"profiles": ["default", "default"]}]:
+                response = api.post("/api/v1/context/diff", {"query": "tea", **compared, name: value})
+                assert response.status_code == 400, response.content
+                assert [error["field"] for error in response.json()["errors"]] == [name]

@@ -52,24 +52,24 @@ def tenant() -> Tenant:
     return tenant
 
 
-@pytest.mark.parametrize(
-    ("hours", "expected"),
-    [
-        (0, {"Alex lives in Faro."}),
-        (2, {"Alex lives in Faro."}),
-        (3, {"Alex lives in Faro.", "Alex has a dog."}),
-        (5, {"Alex lives in Faro.", "Alex has a dog."}),
-        (6, {"Alex lives in Porto.", "Alex has a dog."}),
-        (11, {"Alex lives in Lisbon.", "Alex has a dog."}),
-        (24 * 29, {"Alex lives in Lisbon.", "Alex has a dog."}),
-        (24 * 31, set()),
-    ],
-)
-@pytest.mark.parametrize("query", [QUESTION, ""])
-def test_as_of_reads_what_was_true_then(tenant: Tenant, hours: int, expected: set[str], query: str) -> None:
-    context = assemble_test_context(tenant, query, as_of=CONTEXT_NOW - hours * HOUR)
-    assert set(block_texts(context)) == expected
-    assert recounted(context) == context.budget.used
+TRUE_THEN = [
+    (0, {"Alex lives in Faro."}),
+    (2, {"Alex lives in Faro."}),
+    (3, {"Alex lives in Faro.", "Alex has a dog."}),
+    (5, {"Alex lives in Faro.", "Alex has a dog."}),
+    (6, {"Alex lives in Porto.", "Alex has a dog."}),
+    (11, {"Alex lives in Lisbon.", "Alex has a dog."}),
+    (24 * 29, {"Alex lives in Lisbon.", "Alex has a dog."}),
+    (24 * 31, set()),
+]
+
+
+def test_as_of_reads_what_was_true_then(tenant: Tenant) -> None:
+    for hours, expected in TRUE_THEN:
+        for query in [QUESTION, ""]:
+            context = assemble_test_context(tenant, query, as_of=CONTEXT_NOW - hours * HOUR)
+            assert set(block_texts(context)) == expected
+            assert recounted(context) == context.budget.used
 
 
 def test_ages_are_reckoned_from_the_time_that_is_read(tenant: Tenant) -> None:

@@ -57,16 +57,16 @@ def memories(context: AssembledContext) -> list[str]:
 # --- Elastic --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("render", RENDER_STYLES)
-@pytest.mark.parametrize("max_tokens", [120, 200, 300, 700])
-def test_elastic_shortens_texts_so_that_more_of_them_fit(tenant: Tenant, max_tokens: int, render: str) -> None:
-    wish = {"max_tokens": max_tokens, "render": render, "preview": True, "query": "What does Alex like?"}
-    greedy, elastic = (assemble_test_context(tenant, packer=packer, **wish) for packer in ("greedy", "elastic"))
-    assert recounted(elastic) == elastic.budget.used <= max_tokens
-    if render == "markdown" and max_tokens <= 300:
-        assert len(memories(elastic)) >= len(memories(greedy))
-        assert any(block.truncated for block in elastic.blocks)
-    assert [text for _, text in parse_context(elastic.text, render)] == block_texts(elastic)
+def test_elastic_shortens_texts_so_that_more_of_them_fit(tenant: Tenant) -> None:
+    for render in RENDER_STYLES:
+        for max_tokens in [120, 200, 300, 700]:
+            wish = {"max_tokens": max_tokens, "render": render, "preview": True, "query": "What does Alex like?"}
+            greedy, elastic = (assemble_test_context(tenant, packer=packer, **wish) for packer in ("greedy", "elastic"))
+            assert recounted(elastic) == elastic.budget.used <= max_tokens
+            if render == "markdown" and max_tokens <= 300:
+                assert len(memories(elastic)) >= len(memories(greedy))
+                assert any(block.truncated for block in elastic.blocks)
+            assert [text for _, text in parse_context(elastic.text, render)] == block_texts(elastic)
 
 
 def test_shortened_block_says_so_and_is_counted_and_rendered_as_it_stands(tenant: Tenant) -> None:
@@ -232,13 +232,13 @@ def test_prefix_is_told_only_for_the_stable_order(tenant: Tenant) -> None:
     assert "stable_with_unused" in warning_codes(other)
 
 
-@pytest.mark.parametrize("packer", ["greedy", "elastic", "optimal"])
-@pytest.mark.parametrize("ordering", ["top_down", "u_curve", "head_tail", "stable"])
-def test_same_inputs_give_the_same_bytes(tenant: Tenant, packer: str, ordering: str) -> None:
-    wish = {"packer": packer, "ordering": ordering, "max_tokens": 250, "preview": True, "explain": True}
-    first, second = (assemble_test_context(tenant, QUESTION, **wish) for _ in range(2))
-    assert first.text == second.text
-    assert comparable(first) == comparable(second)
+def test_same_inputs_give_the_same_bytes(tenant: Tenant) -> None:
+    for packer in ["greedy", "elastic", "optimal"]:
+        for ordering in ["top_down", "u_curve", "head_tail", "stable"]:
+            wish = {"packer": packer, "ordering": ordering, "max_tokens": 250, "preview": True, "explain": True}
+            first, second = (assemble_test_context(tenant, QUESTION, **wish) for _ in range(2))
+            assert first.text == second.text
+            assert comparable(first) == comparable(second)
 
 
 def test_ordering_moves_the_whole_list_of_blocks(tenant: Tenant) -> None:

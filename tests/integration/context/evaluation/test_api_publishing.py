@@ -261,38 +261,36 @@ def test_uploaded_corpus_is_evaluated(admin: APIClient, tenant: Tenant) -> None:
 UPLOAD = {"corpus": "upload", "corpus_name": "bakery", "memories": memory_rows(), "questions": QUESTIONS}
 
 
-@pytest.mark.parametrize(
-    ("body", "field", "code"),
-    [
-        ({"corpus": "golden"}, "corpus", "no_questions"),
-        ({"corpus": "file"}, "corpus", "invalid_choice"),
-        ({"corpus": "golden", "questions": []}, "questions", "not_uploaded"),
-        ({"corpus": "upload", "corpus_name": "x"}, "memories", "required"),
-        ({**UPLOAD, "corpus_name": ""}, "corpus_name", "bad_name"),
-        ({**UPLOAD, "corpus_name": "two\nlines"}, "corpus_name", "bad_name"),
-        ({**UPLOAD, "questions": [{"id": "q"}]}, "corpus", "required"),
-        ({**UPLOAD, "memories": [{**memory_rows()[0], "content": "\ud800"}]}, "corpus", "lone_surrogate"),
-        ({**UPLOAD, "memories": [{**memory_rows()[0], "content": "\x00"}]}, "corpus", "null_character"),
-        ({**UPLOAD, "memories": "x"}, "memories", "not_a_list"),
-        ({**UPLOAD, "memories": ["x"]}, "memories.0", "not_a_dict"),
-        ({**UPLOAD, "memories": [{"id": "m", "content": "x" * (5 * 2**20)}]}, "corpus", "too_large"),
-        ({"corpus": "updated_facts", "profile": "nobody"}, "profile", "invalid_choice"),
-        ({"corpus": "updated_facts", "profile": "own@x"}, "profile", "invalid_choice"),
-        ({"corpus": "updated_facts", "packer": "magic"}, "packer", "invalid_choice"),
-        ({"corpus": "updated_facts", "ordering": "stable"}, "ordering", "invalid_choice"),
-        ({"corpus": "updated_facts", "budgets": []}, "budgets", "min_length"),
-        ({"corpus": "updated_facts", "budgets": [0]}, "budgets", "bad_budgets"),
-        ({"corpus": "updated_facts", "budgets": ["250"]}, "budgets.0", "not_an_integer"),
-        ({"corpus": "updated_facts", "with_baseline": 1}, "with_baseline", "not_a_boolean"),
-        ({"colour": "red"}, "colour", "unknown_field"),
-    ],
-)
-def test_bad_evaluation_is_refused_by_field_and_nothing_is_started(
-    admin: APIClient, tenant: Tenant, body: dict[str, Any], field: str, code: str
-) -> None:
-    response = admin.post(EVALUATIONS, json.dumps(body), content_type="application/json")
-    problem = assert_problem(response, 400, code, field)
-    assert FACTS[1][1] not in json.dumps(problem)
+BAD_EVALUATIONS = [
+    ({"corpus": "golden"}, "corpus", "no_questions"),
+    ({"corpus": "file"}, "corpus", "invalid_choice"),
+    ({"corpus": "golden", "questions": []}, "questions", "not_uploaded"),
+    ({"corpus": "upload", "corpus_name": "x"}, "memories", "required"),
+    ({**UPLOAD, "corpus_name": ""}, "corpus_name", "bad_name"),
+    ({**UPLOAD, "corpus_name": "two\nlines"}, "corpus_name", "bad_name"),
+    ({**UPLOAD, "questions": [{"id": "q"}]}, "corpus", "required"),
+    ({**UPLOAD, "memories": [{**memory_rows()[0], "content": "\ud800"}]}, "corpus", "lone_surrogate"),
+    ({**UPLOAD, "memories": [{**memory_rows()[0], "content": "\x00"}]}, "corpus", "null_character"),
+    ({**UPLOAD, "memories": "x"}, "memories", "not_a_list"),
+    ({**UPLOAD, "memories": ["x"]}, "memories.0", "not_a_dict"),
+    ({**UPLOAD, "memories": [{"id": "m", "content": "x" * (5 * 2**20)}]}, "corpus", "too_large"),
+    ({"corpus": "updated_facts", "profile": "nobody"}, "profile", "invalid_choice"),
+    ({"corpus": "updated_facts", "profile": "own@x"}, "profile", "invalid_choice"),
+    ({"corpus": "updated_facts", "packer": "magic"}, "packer", "invalid_choice"),
+    ({"corpus": "updated_facts", "ordering": "stable"}, "ordering", "invalid_choice"),
+    ({"corpus": "updated_facts", "budgets": []}, "budgets", "min_length"),
+    ({"corpus": "updated_facts", "budgets": [0]}, "budgets", "bad_budgets"),
+    ({"corpus": "updated_facts", "budgets": ["250"]}, "budgets.0", "not_an_integer"),
+    ({"corpus": "updated_facts", "with_baseline": 1}, "with_baseline", "not_a_boolean"),
+    ({"colour": "red"}, "colour", "unknown_field"),
+]
+
+
+def test_bad_evaluation_is_refused_by_field_and_nothing_is_started(admin: APIClient, tenant: Tenant) -> None:
+    for body, field, code in BAD_EVALUATIONS:
+        response = admin.post(EVALUATIONS, json.dumps(body), content_type="application/json")
+        problem = assert_problem(response, 400, code, field)
+        assert FACTS[1][1] not in json.dumps(problem)
     with tenant_scope(tenant.pk):
         assert not EvaluationRun.objects.for_tenant(tenant.pk).exists()
 

@@ -110,33 +110,33 @@ def test_uploaded_corpus_is_measured_and_its_memories_are_gone(client: Client, t
     assert counted_rows() == before
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"budgets": "x"}, "Enter whole numbers"),
-        ({"budgets": "0"}, "Give 1 to 24 budgets"),
-        ({"profile": "nonsense"}, "No published scoring profile"),
-        ({"packer": "nonsense"}, "Select a valid choice"),
-        ({"corpus": "file"}, "Select a valid choice"),
-        ({"corpus": "upload", "corpus_name": "x"}, "Select a file"),
-        ({"corpus": "upload", **files(lines(memory_rows()), lines(QUESTIONS))}, "A corpus name must have"),
-        ({"corpus": "upload", "corpus_name": "x", **files(lines(memory_rows()), "")}, "The submitted file is empty"),
-        ({"corpus": "upload", "corpus_name": "x", **files(lines(memory_rows()), "\n")}, "no questions"),
-        (
-            {
-                "corpus": "upload",
-                "corpus_name": "x",
-                **files(lines(memory_rows()), lines([{"id": "q", "text": "Who?", "evidence": ["m9"]}])),
-            },
-            "memory &#x27;m9&#x27; does not exist",
-        ),
-        ({"corpus": "upload", "corpus_name": "x", **files("\xff", "{}")}, "not JSON"),
-    ],
-)
-def test_bad_wish_is_told_at_its_field(change: dict[str, Any], words: str, client: Client, asked: Tenant) -> None:
-    response = client.post(page("evaluations", asked), FORM | change)
-    assert response.status_code == 422
-    assert words in text_of(response)
+BAD_WISHES = [
+    ({"budgets": "x"}, "Enter whole numbers"),
+    ({"budgets": "0"}, "Give 1 to 24 budgets"),
+    ({"profile": "nonsense"}, "No published scoring profile"),
+    ({"packer": "nonsense"}, "Select a valid choice"),
+    ({"corpus": "file"}, "Select a valid choice"),
+    ({"corpus": "upload", "corpus_name": "x"}, "Select a file"),
+    ({"corpus": "upload", **files(lines(memory_rows()), lines(QUESTIONS))}, "A corpus name must have"),
+    ({"corpus": "upload", "corpus_name": "x", **files(lines(memory_rows()), "")}, "The submitted file is empty"),
+    ({"corpus": "upload", "corpus_name": "x", **files(lines(memory_rows()), "\n")}, "no questions"),
+    (
+        {
+            "corpus": "upload",
+            "corpus_name": "x",
+            **files(lines(memory_rows()), lines([{"id": "q", "text": "Who?", "evidence": ["m9"]}])),
+        },
+        "memory &#x27;m9&#x27; does not exist",
+    ),
+    ({"corpus": "upload", "corpus_name": "x", **files("\xff", "{}")}, "not JSON"),
+]
+
+
+def test_bad_wish_is_told_at_its_field(client: Client, asked: Tenant) -> None:
+    for change, words in BAD_WISHES:
+        response = client.post(page("evaluations", asked), FORM | change)
+        assert response.status_code == 422
+        assert words in text_of(response)
     with tenant_scope(asked.pk):
         assert not EvaluationRun.objects.for_tenant(asked.pk).exists()
 

@@ -72,25 +72,23 @@ def test_vote_on_a_context_is_one_on_each_of_its_memories(api: APIClient, memory
     assert score(api, memory["id"]) == pytest.approx(2 / 3)
 
 
-@pytest.mark.parametrize(
-    ("body", "code", "field"),
-    [
-        ({}, "one_of", ""),
-        ({"context_id": str(NOWHERE)}, "one_of", ""),
-        ({"feedback": "GREAT"}, "invalid_choice", "feedback"),
-        ({"feedback": "positive"}, "invalid_choice", "feedback"),
-        ({"feedback": None}, "null", "feedback"),
-        ({"reason": "x" * 501}, "too_long", "reason"),
-        ({"reason": "a\x00"}, "null_character", "reason"),
-        ({"memory_id": "x"}, "not_a_uuid", "memory_id"),
-        ({"weight": 5}, "unknown_field", "weight"),
-    ],
-)
-def test_bad_vote_is_refused_by_name(
-    api: APIClient, memory: dict[str, Any], body: dict[str, Any], code: str, field: str
-) -> None:
-    whole = {"memory_id": memory["id"], "feedback": "POSITIVE"} if body else {"feedback": "POSITIVE"}
-    assert_problem(api.post(FEEDBACK, {**whole, **body}), 400, code, field)
+BAD_VOTES = [
+    ({}, "one_of", ""),
+    ({"context_id": str(NOWHERE)}, "one_of", ""),
+    ({"feedback": "GREAT"}, "invalid_choice", "feedback"),
+    ({"feedback": "positive"}, "invalid_choice", "feedback"),
+    ({"feedback": None}, "null", "feedback"),
+    ({"reason": "x" * 501}, "too_long", "reason"),
+    ({"reason": "a\x00"}, "null_character", "reason"),
+    ({"memory_id": "x"}, "not_a_uuid", "memory_id"),
+    ({"weight": 5}, "unknown_field", "weight"),
+]
+
+
+def test_bad_vote_is_refused_by_name(api: APIClient, memory: dict[str, Any]) -> None:
+    for body, code, field in BAD_VOTES:
+        whole = {"memory_id": memory["id"], "feedback": "POSITIVE"} if body else {"feedback": "POSITIVE"}
+        assert_problem(api.post(FEEDBACK, {**whole, **body}), 400, code, field)
     assert votes(api, memory["id"]) == []
 
 
@@ -203,21 +201,19 @@ def test_answer_that_uses_a_memory_counts_for_it_once_a_day(api: APIClient, memo
     assert api.post(url, {"answer": "No idea."}).json()["results"] == []
 
 
-@pytest.mark.parametrize(
-    ("body", "code", "field"),
-    [
-        ({}, "required", "answer"),
-        ({"answer": " "}, "blank", "answer"),
-        ({"answer": 7}, "not_text", "answer"),
-        ({"answer": "\ud800"}, "lone_surrogate", "answer"),
-        ({"answer": "x" * (32 * 1024 + 1)}, "too_long", "answer"),
-        ({"answer": "x", "used": []}, "unknown_field", "used"),
-    ],
-)
-def test_bad_outcome_is_refused_by_name(
-    api: APIClient, memory: dict[str, Any], body: dict[str, Any], code: str, field: str
-) -> None:
+BAD_OUTCOMES = [
+    ({}, "required", "answer"),
+    ({"answer": " "}, "blank", "answer"),
+    ({"answer": 7}, "not_text", "answer"),
+    ({"answer": "\ud800"}, "lone_surrogate", "answer"),
+    ({"answer": "x" * (32 * 1024 + 1)}, "too_long", "answer"),
+    ({"answer": "x", "used": []}, "unknown_field", "used"),
+]
+
+
+def test_bad_outcome_is_refused_by_name(api: APIClient, memory: dict[str, Any]) -> None:
     context = api.post(CONTEXT, {"query": "boat"}).json()
-    response = api.post(f"{CONTEXT}/{context['id']}/outcome", json.dumps(body), content_type="application/json")
-    assert_problem(response, 400, code, field)
+    for body, code, field in BAD_OUTCOMES:
+        response = api.post(f"{CONTEXT}/{context['id']}/outcome", json.dumps(body), content_type="application/json")
+        assert_problem(response, 400, code, field)
     assert votes(api, memory["id"]) == []

@@ -133,13 +133,13 @@ BAD_NUMBERS: list[tuple[str, Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("field", "value", "code"), BAD_NUMBERS)
-def test_bad_number_is_refused_by_name(admin: APIClient, field: str, value: Any, code: str) -> None:
-    body = {"name": "chat", field.partition(".")[0]: value}
-    assert_problem(admin.post(PROFILES, body), 400, code, field)
-    assert len(admin.get(PROFILES).json()["results"]) == 1
-    if field not in ("name", "based_on"):
-        assert_problem(admin.patch(f"{PROFILES}/default", {field.partition(".")[0]: value}), 400, code, field)
+def test_bad_number_is_refused_by_name(admin: APIClient) -> None:
+    for field, value, code in BAD_NUMBERS:
+        body = {"name": "chat", field.partition(".")[0]: value}
+        assert_problem(admin.post(PROFILES, body), 400, code, field)
+        assert len(admin.get(PROFILES).json()["results"]) == 1
+        if field not in ("name", "based_on"):
+            assert_problem(admin.patch(f"{PROFILES}/default", {field.partition(".")[0]: value}), 400, code, field)
 
 
 def test_absent_profile_is_not_found(admin: APIClient) -> None:
@@ -196,20 +196,20 @@ def test_profile_is_assigned_to_keys_and_partitions(
     assert {row["id"]: row["recorded_to"] is None for row in history} == {of_key["id"]: True, of_tree["id"]: False}
 
 
-@pytest.mark.parametrize(
-    ("body", "status", "code", "field"),
-    [
-        ({"budget_profile": "default"}, 400, "one_target", "key"),
-        ({"budget_profile": "default", "key": "x", "partition": ""}, 400, "one_target", "key"),
-        ({"budget_profile": "default", "partition": "nonsense"}, 400, "bad_segment", "partition"),
-        ({"budget_profile": "nobody", "partition": ""}, 400, "unknown_budget_profile", "budget_profile"),
-        ({"partition": ""}, 400, "required", "budget_profile"),
-        ({"budget_profile": "default", "key": "unknown"}, 404, "not_found", "key"),
-        ({"budget_profile": "default", "key": "a\x00"}, 400, "null_character", "key"),
-    ],
-)
-def test_bad_assignment_is_refused(admin: APIClient, body: Any, status: int, code: str, field: str) -> None:
-    assert_problem(admin.put(ASSIGNMENTS, body), status, code, field)
+BAD_ASSIGNMENTS = [
+    ({"budget_profile": "default"}, 400, "one_target", "key"),
+    ({"budget_profile": "default", "key": "x", "partition": ""}, 400, "one_target", "key"),
+    ({"budget_profile": "default", "partition": "nonsense"}, 400, "bad_segment", "partition"),
+    ({"budget_profile": "nobody", "partition": ""}, 400, "unknown_budget_profile", "budget_profile"),
+    ({"partition": ""}, 400, "required", "budget_profile"),
+    ({"budget_profile": "default", "key": "unknown"}, 404, "not_found", "key"),
+    ({"budget_profile": "default", "key": "a\x00"}, 400, "null_character", "key"),
+]
+
+
+def test_bad_assignment_is_refused(admin: APIClient) -> None:
+    for body, status, code, field in BAD_ASSIGNMENTS:
+        assert_problem(admin.put(ASSIGNMENTS, body), status, code, field)
 
 
 def test_confined_key_sees_assignments_of_its_partition(admin: APIClient, tenant: Tenant, chat: dict[str, Any]) -> None:

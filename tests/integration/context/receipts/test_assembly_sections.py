@@ -245,28 +245,26 @@ def test_focus_on_a_partition_is_the_partition(tenant: Tenant) -> None:
     assert len([kind for kind in kinds(by_focus) if kind == "memory"]) == 4
 
 
-@pytest.mark.parametrize(
-    ("wish", "error", "field"),
-    [
-        ({"focus": Focus()}, InvalidInput, "focus"),
-        ({"focus": Focus(memory_id=uuid4(), partition="user=alex")}, InvalidInput, "focus"),
-        ({"focus": Focus(partition="user=alex"), "partition": "user=alex"}, InvalidInput, "focus.partition"),
-        ({"focus": Focus(partition="no path")}, InvalidInput, "focus.partition"),
-        ({"focus": Focus(partition="user=sam")}, Forbidden, "focus.partition"),
-        ({"focus": Focus(memory_id=uuid4())}, NotFound, "focus.memory_id"),
-        ({"focus": Focus(summary_id=uuid4())}, NotFound, "focus.summary_id"),
-        ({"summary_style": "long"}, InvalidInput, "summary_style"),
-        ({"include_summaries_at": [8]}, InvalidInput, "include_summaries_at"),
-        ({"include_summaries_at": [-1]}, InvalidInput, "include_summaries_at"),
-        ({"include_summaries_at": [0] * 10}, InvalidInput, "include_summaries_at"),
-    ],
-)
-def test_focus_that_cannot_be_granted_is_refused_by_field(
-    tenant: Tenant, wish: dict[str, Any], error: type[Exception], field: str
-) -> None:
-    with pytest.raises(error) as refused:
-        assemble_test_context(tenant, QUESTION, reach="user=alex", **wish)
-    assert refused.value.field == field  # type: ignore[attr-defined]
+BAD_FOCUSES = [
+    ({"focus": Focus()}, InvalidInput, "focus"),
+    ({"focus": Focus(memory_id=uuid4(), partition="user=alex")}, InvalidInput, "focus"),
+    ({"focus": Focus(partition="user=alex"), "partition": "user=alex"}, InvalidInput, "focus.partition"),
+    ({"focus": Focus(partition="no path")}, InvalidInput, "focus.partition"),
+    ({"focus": Focus(partition="user=sam")}, Forbidden, "focus.partition"),
+    ({"focus": Focus(memory_id=uuid4())}, NotFound, "focus.memory_id"),
+    ({"focus": Focus(summary_id=uuid4())}, NotFound, "focus.summary_id"),
+    ({"summary_style": "long"}, InvalidInput, "summary_style"),
+    ({"include_summaries_at": [8]}, InvalidInput, "include_summaries_at"),
+    ({"include_summaries_at": [-1]}, InvalidInput, "include_summaries_at"),
+    ({"include_summaries_at": [0] * 10}, InvalidInput, "include_summaries_at"),
+]
+
+
+def test_focus_that_cannot_be_granted_is_refused_by_field(tenant: Tenant) -> None:
+    for wish, error, field in BAD_FOCUSES:
+        with pytest.raises(error) as refused:
+            assemble_test_context(tenant, QUESTION, reach="user=alex", **wish)
+        assert refused.value.field == field  # type: ignore[attr-defined]
 
 
 def test_focus_out_of_reach_or_of_another_tenant_is_not_found(tenant: Tenant) -> None:
@@ -348,26 +346,24 @@ def held(context: AssembledContext) -> list[str]:
     return [block.text for block in context.blocks if block.kind == "memory"]
 
 
-@pytest.mark.parametrize("packer", ["greedy", "elastic", "optimal"])
-@pytest.mark.parametrize("max_tokens", [62, 70, 78])
-def test_pinned_memories_come_first_in_their_share_and_crowd_no_question(
-    tenant: Tenant, packer: str, max_tokens: int
-) -> None:
+def test_pinned_memories_come_first_in_their_share_and_crowd_no_question(tenant: Tenant) -> None:
     rules = ruled(tenant)
-    wish: dict[str, Any] = {"partition": "user=alex", "packer": packer, "preview": True, "include_summaries_at": []}
-    wish |= {"max_tokens": max_tokens, "include_tenant_memo": False, "ordering": "top_down"}
-    shared, whole, none = (
-        held(assemble_test_context(tenant, QUESTION, draft=profile(tenant, pinned_share=share), **wish))
-        for share in (0.5, 1.0, 0.0)
-    )
-    assert RYE in shared
-    assert shared[0] in rules
-    assert set(whole) <= rules
-    assert RYE in none
-    assert none[0] not in rules
-    again = held(assemble_test_context(tenant, "", draft=profile(tenant), **wish))
-    assert again
-    assert set(again) <= rules
+    for packer in ["greedy", "elastic", "optimal"]:
+        for max_tokens in [62, 70, 78]:
+            wish: dict[str, Any] = {"partition": "user=alex", "packer": packer, "max_tokens": max_tokens}
+            wish |= {"preview": True, "include_summaries_at": [], "include_tenant_memo": False, "ordering": "top_down"}
+            shared, whole, none = (
+                held(assemble_test_context(tenant, QUESTION, draft=profile(tenant, pinned_share=share), **wish))
+                for share in (0.5, 1.0, 0.0)
+            )
+            assert RYE in shared
+            assert shared[0] in rules
+            assert set(whole) <= rules
+            assert RYE in none
+            assert none[0] not in rules
+            again = held(assemble_test_context(tenant, "", draft=profile(tenant), **wish))
+            assert again
+            assert set(again) <= rules
 
 
 def test_many_pinned_memories_leave_the_question_its_candidates(tenant: Tenant) -> None:

@@ -129,23 +129,23 @@ def test_comparison_stays_within_the_reach(api: APIClient, admin: APIClient, ten
     assert len(api.get(SNAPSHOTS).json()["results"]) == 1
 
 
-@pytest.mark.parametrize(
-    ("body", "code", "field"),
-    [
-        ({}, "required", "name"),
-        ({"name": ""}, "bad_name", "name"),
-        ({"name": " x"}, "bad_name", "name"),
-        ({"name": "x\ny"}, "bad_name", "name"),
-        ({"name": "x" * 101}, "too_long", "name"),
-        ({"name": "a\x00"}, "null_character", "name"),
-        ({"name": 7}, "not_text", "name"),
-        ({"name": "x", "recorded_at": "2999-01-01T00:00:00Z"}, "in_the_future", "recorded_at"),
-        ({"name": "x", "recorded_at": "2026-01-01"}, "no_offset", "recorded_at"),
-        ({"name": "x", "partition": "user=alex"}, "unknown_field", "partition"),
-    ],
-)
-def test_bad_snapshot_is_refused_by_name(admin: APIClient, body: dict[str, Any], code: str, field: str) -> None:
-    assert_problem(admin.post(SNAPSHOTS, body), 400, code, field)
+BAD_SNAPSHOTS = [
+    ({}, "required", "name"),
+    ({"name": ""}, "bad_name", "name"),
+    ({"name": " x"}, "bad_name", "name"),
+    ({"name": "x\ny"}, "bad_name", "name"),
+    ({"name": "x" * 101}, "too_long", "name"),
+    ({"name": "a\x00"}, "null_character", "name"),
+    ({"name": 7}, "not_text", "name"),
+    ({"name": "x", "recorded_at": "2999-01-01T00:00:00Z"}, "in_the_future", "recorded_at"),
+    ({"name": "x", "recorded_at": "2026-01-01"}, "no_offset", "recorded_at"),
+    ({"name": "x", "partition": "user=alex"}, "unknown_field", "partition"),
+]
+
+
+def test_bad_snapshot_is_refused_by_name(admin: APIClient) -> None:
+    for body, code, field in BAD_SNAPSHOTS:
+        assert_problem(admin.post(SNAPSHOTS, body), 400, code, field)
     assert admin.get(SNAPSHOTS).json()["results"] == []
 
 

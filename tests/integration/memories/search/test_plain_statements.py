@@ -1,6 +1,5 @@
 """The statements written by hand find what the querysets find, in the scope of their tenant alone (ADR-0115)."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -64,40 +63,37 @@ def bread(tenant: Tenant) -> Tenant:
     return tenant
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"mode": "vector"},
-        {"mode": "lexical"},
-        {"token_budget": 90.0},
-        {"token_budget": 90.0, "adjacent_turn_reach": 5},
-    ],
-)
-@pytest.mark.parametrize(
-    "place",
-    [
-        {},
-        {"partition": "user=alex"},
-        {"partition": "user=alex", "exact": True},
-        {"exact": True},
-        {"segments": {"topic": "food"}},
-        {"partition": "user=alex", "segments": {"topic": "food"}},
-        {"partition": "user=nobody"},
-    ],
-    ids=str,
-)
-def test_plain_statements_find_what_querysets_find(
-    bread: Tenant, place: Mapping[str, Any], options: Mapping[str, Any]
-) -> None:
-    arguments = {"now": FACTORY_NOW, "with_pinned": True, "with_vectors": True, **place, **options}
-    plain = retrieve_for_test(bread, QUERY, **arguments)
-    filtered = retrieve_for_test(bread, QUERY, filters=PASSES_ALL, **arguments)
-    assert plain.candidates == filtered.candidates
-    assert {pk: vector.tolist() for pk, vector in plain.vectors.items()} == {
-        pk: vector.tolist() for pk, vector in filtered.vectors.items()
-    }
-    assert bool(plain.candidates) is (place.get("partition") != "user=nobody")
+OPTIONS = [
+    {},
+    {"mode": "vector"},
+    {"mode": "lexical"},
+    {"token_budget": 90.0},
+    {"token_budget": 90.0, "adjacent_turn_reach": 5},
+]
+
+
+PLACES = [
+    {},
+    {"partition": "user=alex"},
+    {"partition": "user=alex", "exact": True},
+    {"exact": True},
+    {"segments": {"topic": "food"}},
+    {"partition": "user=alex", "segments": {"topic": "food"}},
+    {"partition": "user=nobody"},
+]
+
+
+def test_plain_statements_find_what_querysets_find(bread: Tenant) -> None:
+    for options in OPTIONS:
+        for place in PLACES:
+            arguments = {"now": FACTORY_NOW, "with_pinned": True, "with_vectors": True, **place, **options}
+            plain = retrieve_for_test(bread, QUERY, **arguments)
+            filtered = retrieve_for_test(bread, QUERY, filters=PASSES_ALL, **arguments)
+            assert plain.candidates == filtered.candidates
+            assert {pk: vector.tolist() for pk, vector in plain.vectors.items()} == {
+                pk: vector.tolist() for pk, vector in filtered.vectors.items()
+            }
+            assert bool(plain.candidates) is (place.get("partition") != "user=nobody")
 
 
 @pytest.mark.parametrize("place", ["", "user=alex", "user=nobody"])

@@ -13,11 +13,16 @@ from memories.store.actions.edit import archive_memory, restore_memory, update_m
 from memories.store.actions.store import store_memories
 from memories.tenancy.scopes import tenant_scope
 from tests.factories import FACTORY_NOW, TESTER, make_memory
-from tests.integration.rest_helpers import MEMORIES, SEARCH, post_memory
+from tests.integration.rest_helpers import BULK, MEMORIES, SEARCH, post_memory
 
 pytestmark = pytest.mark.django_db
 
 OTHERS = ("The office closes at six.", "今天天气很好", "お茶を飲みます", "오늘은 날씨가 좋다", "อากาศดีมาก")
+
+
+def store(api: APIClient, *contents: str) -> None:
+    answer = api.post(BULK, {"memories": [{"content": content} for content in contents]}).json()
+    assert {row["status"] for row in answer["results"]} == {"created"}
 
 
 def found_by_words(api: APIClient, query: str) -> list[str]:
@@ -65,8 +70,7 @@ def found_by_words(api: APIClient, query: str) -> list[str]:
     ],
 )
 def test_text_is_found_in_its_script(api: APIClient, stored: str, query: str) -> None:
-    for content in (stored, *OTHERS):
-        post_memory(api, content)
+    store(api, stored, *OTHERS)
     assert found_by_words(api, query)[:1] == [stored]
 
 
@@ -92,8 +96,7 @@ def test_text_is_found_in_its_script(api: APIClient, stored: str, query: str) ->
     ],
 )
 def test_accents_are_no_hurdle_in_either_direction(api: APIClient, one: str, other: str) -> None:
-    for content in (one, *OTHERS):
-        post_memory(api, content)
+    store(api, one, *OTHERS)
     assert found_by_words(api, other) == [one]
 
 
@@ -116,8 +119,7 @@ UUID_TEXT = "550e8400-e29b-41d4-a716-446655440000"
 )
 def test_identifier_is_found_whole_and_by_its_parts(api: APIClient, whole: str, parts: list[str]) -> None:
     wanted = f"Remember {whole}, please."
-    for content in (wanted, "Remember nothing else", *OTHERS):
-        post_memory(api, content)
+    store(api, wanted, "Remember nothing else", *OTHERS)
     for query in (whole, *parts):
         assert found_by_words(api, query) == [wanted], query
 

@@ -63,25 +63,23 @@ def test_edited_message_of_a_source_updates_its_memory(api: APIClient) -> None:
     assert (edited["status"], edited["id"]) == ("updated", first["id"])
 
 
-@pytest.mark.parametrize(
-    ("body", "code", "field"),
-    [
-        ({"messages": []}, "min_length", "messages"),
-        ({"messages": "x"}, "not_a_list", "messages"),
-        ({"messages": [{"role": "user", "content": "x"}] * 501}, "max_length", "messages"),
-        ({"messages": [{"role": "critic", "content": "x"}]}, "invalid_choice", "messages.0.role"),
-        ({"messages": [{"role": "user", "content": "x" * 40_000}]}, "too_long", "messages.0.content"),
-        ({"messages": [{"role": "user", "content": "a\x00"}]}, "null_character", "messages.0.content"),
-        ({"messages": [{"role": "user", "content": [{"type": "poem"}]}]}, "unknown_part", "messages.0.content"),
-        ({"messages": [{"role": "user", "content": 7}]}, "not_text", "messages.0.content"),
-        ({"messages": [{"role": "user", "text": "x"}]}, "unknown_field", "messages.0.text"),
-        ({"messages": [{"role": "user", "content": "x"}], "content": "x"}, "one_of", "content"),
-    ],
-)
-def test_bad_message_names_its_field(
-    api: APIClient, tenant: Tenant, body: dict[str, Any], code: str, field: str
-) -> None:
-    assert_problem(api.post(MEMORIES, body), 400, code, field)
+BAD_MESSAGES = [
+    ({"messages": []}, "min_length", "messages"),
+    ({"messages": "x"}, "not_a_list", "messages"),
+    ({"messages": [{"role": "user", "content": "x"}] * 501}, "max_length", "messages"),
+    ({"messages": [{"role": "critic", "content": "x"}]}, "invalid_choice", "messages.0.role"),
+    ({"messages": [{"role": "user", "content": "x" * 40_000}]}, "too_long", "messages.0.content"),
+    ({"messages": [{"role": "user", "content": "a\x00"}]}, "null_character", "messages.0.content"),
+    ({"messages": [{"role": "user", "content": [{"type": "poem"}]}]}, "unknown_part", "messages.0.content"),
+    ({"messages": [{"role": "user", "content": 7}]}, "not_text", "messages.0.content"),
+    ({"messages": [{"role": "user", "text": "x"}]}, "unknown_field", "messages.0.text"),
+    ({"messages": [{"role": "user", "content": "x"}], "content": "x"}, "one_of", "content"),
+]
+
+
+def test_bad_message_names_its_field(api: APIClient, tenant: Tenant) -> None:
+    for body, code, field in BAD_MESSAGES:
+        assert_problem(api.post(MEMORIES, body), 400, code, field)
     assert all_stored_memories(tenant) == []
 
 

@@ -54,10 +54,10 @@ def memories_of(tenant: Tenant) -> list[Memory]:
         return list(Memory.objects.for_tenant(tenant.pk).order_by("partition_path", "created_at", "position"))
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in OF_DJANGO])
-def test_help_ends_in_an_example(name: str) -> None:
-    text = load_command_class(get_commands()[name], name).create_parser("manage.py", name).format_help()
-    assert re.search(rf"^Example: .*manage\.py {name}\b", text, flags=re.MULTILINE)
+def test_help_ends_in_an_example() -> None:
+    for name in [name for name in COMMANDS if name not in OF_DJANGO]:
+        text = load_command_class(get_commands()[name], name).create_parser("manage.py", name).format_help()
+        assert re.search(rf"^Example: .*manage\.py {name}\b", text, flags=re.MULTILINE)
 
 
 # --- Tenants, keys, operators --------------------------------------------------------------------------------------

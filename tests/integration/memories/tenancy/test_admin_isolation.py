@@ -71,14 +71,14 @@ class Visitor:
         return response
 
 
-@pytest.fixture
-def foreign() -> Tenant:
+@pytest.fixture(scope="module")
+def foreign(module_db: None) -> Tenant:
     User.objects.create_superuser(f"{FOREIGN}-root", password=PASSWORD)
     return fill_tenant(FOREIGN, username=f"{FOREIGN}-person")[0]
 
 
-@pytest.fixture
-def stranger() -> User:
+@pytest.fixture(scope="module")
+def stranger(module_db: None) -> User:
     """The admin of another tenant, with every permission that Django has."""
     person = fill_tenant(OWN, username="stranger")[1]
     person.user_permissions.set(Permission.objects.all())

@@ -22,12 +22,10 @@ SECRET_TEXT = "the combination is 4711"
 OVER_8_MIB = 8 * 1024 * 1024 + 1
 
 
-@pytest.mark.parametrize(
-    "url", ["/api", "/api/", "/api/v1", "/api/v1/", "/api/v2/memories", "/api/v1/nothing", "/api/v1/memories/a/b/c"]
-)
-@pytest.mark.parametrize("method", ["get", "post", "put", "patch", "delete", "options"])
-def test_unknown_address_is_a_problem(api: APIClient, url: str, method: str) -> None:
-    assert_problem(getattr(api, method)(url), 404, "not_found")
+def test_unknown_address_is_a_problem(api: APIClient) -> None:
+    for name in ("", "/", "/v1", "/v1/", "/v2/memories", "/v1/nothing", "/v1/memories/a/b/c"):
+        for method in ("get", "post", "put", "patch", "delete", "options"):
+            assert_problem(getattr(api, method)(f"/api{name}"), 404, "not_found")
 
 
 def test_page_addresses_do_not_answer_with_problems(client: Client, db: None) -> None:

@@ -122,27 +122,25 @@ def test_dry_run_counts_what_leaves(admin: APIClient, tenant: Tenant) -> None:
         )
 
 
-@pytest.mark.parametrize(
-    ("path", "body", "code", "field", "detail"),
-    [
-        ("memories", {"messages": []}, "min_length", "messages", "The list must have at least 1 entries."),
-        ("memories", {"messages": "x"}, "not_a_list", "messages", "Must be a list."),
-        ("memories", {"messages": None}, "null", "messages", "This field cannot be null."),
-        ("memories/move", {"ids": [], "to": "a=b"}, "min_length", "ids", "The list must have at least 1 entries."),
-        (
-            "keys",
-            {"name": "agent", "scopes": ["read"] * 9},
-            *("max_length", "scopes", "The list must have at most 3 entries."),
-        ),
-        ("evaluations", {"corpus": "golden", "budgets": 5}, "not_a_list", "budgets", "Must be a list."),
-        ("golden-questions", {"text": ""}, "too_short", "text", "At least one character is required."),
-    ],
-)
-def test_errors_of_lists_and_lengths_are_in_plain_words(
-    admin: APIClient, path: str, body: dict[str, Any], code: str, field: str, detail: str
-) -> None:
-    answer = admin.post(f"/api/v1/{path}", body, format="json")
-    assert the_error(answer, code, field) == detail
+PLAIN_ERRORS = [
+    ("memories", {"messages": []}, "min_length", "messages", "The list must have at least 1 entries."),
+    ("memories", {"messages": "x"}, "not_a_list", "messages", "Must be a list."),
+    ("memories", {"messages": None}, "null", "messages", "This field cannot be null."),
+    ("memories/move", {"ids": [], "to": "a=b"}, "min_length", "ids", "The list must have at least 1 entries."),
+    (
+        "keys",
+        {"name": "agent", "scopes": ["read"] * 9},
+        *("max_length", "scopes", "The list must have at most 3 entries."),
+    ),
+    ("evaluations", {"corpus": "golden", "budgets": 5}, "not_a_list", "budgets", "Must be a list."),
+    ("golden-questions", {"text": ""}, "too_short", "text", "At least one character is required."),
+]
+
+
+def test_errors_of_lists_and_lengths_are_in_plain_words(admin: APIClient) -> None:
+    for path, body, code, field, detail in PLAIN_ERRORS:
+        answer = admin.post(f"/api/v1/{path}", body, format="json")
+        assert the_error(answer, code, field) == detail
 
 
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
@@ -160,28 +158,28 @@ def test_parts_of_a_message_are_stored_as_one_text(api: APIClient) -> None:
     assert context["messages"][-1]["content"] == made["content"]
 
 
-@pytest.mark.parametrize(
-    ("content", "code"),
-    [
-        ([], "blank"),
-        (["text"], "not_an_object"),
-        ([{"type": "video_url", "video_url": {}}], "unknown_part"),
-        ([{"type": ["text"], "text": "x"}], "unknown_part"),
-        ([{"type": "text"}], "bad_part"),
-        ([{"type": "text", "text": "x", "size": 1}], "bad_part"),
-        ([{"type": "text", "text": 1}], "bad_part"),
-        ([{"type": "image_url", "image_url": "https://example.com/a.png"}], "bad_part"),
-        ([{"type": "text", "text": "a\x00b"}], "null_character"),
-        ([{"type": "text", "text": "a\ud800b"}], "lone_surrogate"),
-        ([{"type": "text", "text": "x"}] * 501, "too_many"),
-        ({"type": "text", "text": "x"}, "not_text"),
-    ],
-)
-def test_bad_part_is_named(api: APIClient, content: Any, code: str) -> None:
+BAD_PARTS = [
+    ([], "blank"),
+    (["text"], "not_an_object"),
+    ([{"type": "video_url", "video_url": {}}], "unknown_part"),
+    ([{"type": ["text"], "text": "x"}], "unknown_part"),
+    ([{"type": "text"}], "bad_part"),
+    ([{"type": "text", "text": "x", "size": 1}], "bad_part"),
+    ([{"type": "text", "text": 1}], "bad_part"),
+    ([{"type": "image_url", "image_url": "https://example.com/a.png"}], "bad_part"),
+    ([{"type": "text", "text": "a\x00b"}], "null_character"),
+    ([{"type": "text", "text": "a\ud800b"}], "lone_surrogate"),
+    ([{"type": "text", "text": "x"}] * 501, "too_many"),
+    ({"type": "text", "text": "x"}, "not_text"),
+]
+
+
+def test_bad_part_is_named(api: APIClient) -> None:
     url = f"{SESSIONS}/{open_session(api)['id']}/messages"
-    body = json.dumps({"messages": [{"role": "user", "content": content}]})
-    answer = api.post(url, data=body, content_type="application/json")
-    assert_problem(answer, 400, code, "messages.0.content")
+    for content, code in BAD_PARTS:
+        body = json.dumps({"messages": [{"role": "user", "content": content}]})
+        answer = api.post(url, data=body, content_type="application/json")
+        assert_problem(answer, 400, code, "messages.0.content")
 
 
 def test_developer_is_a_role(api: APIClient) -> None:

@@ -12,24 +12,24 @@ from tests.users import new_operator
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        "/admin/memories/memory/?kind=%00",
-        "/admin/memories/memory/?kind__exact=a%00b",
-        "/admin/memories/auditentry/?verb=%00",
-        "/admin/memories/apikey/%00/change/",
-        "/admin/autocomplete/?term=%00&app_label=memories&model_name=membership&field_name=user",
-        "/sign-in?next=%00",
-        "/healthz?%00",
-    ],
-)
-def test_nul_in_an_address_is_a_bad_request(tenant: Tenant, address: str) -> None:
+ADDRESSES = [
+    "/admin/memories/memory/?kind=%00",
+    "/admin/memories/memory/?kind__exact=a%00b",
+    "/admin/memories/auditentry/?verb=%00",
+    "/admin/memories/apikey/%00/change/",
+    "/admin/autocomplete/?term=%00&app_label=memories&model_name=membership&field_name=user",
+    "/sign-in?next=%00",
+    "/healthz?%00",
+]
+
+
+def test_nul_in_an_address_is_a_bad_request(tenant: Tenant) -> None:
     client = Client()
     client.force_login(new_operator("ada", "admin", tenant))
-    response = client.get(address)
-    assert response.status_code == 400
-    assert b"Bad request" in response.content
+    for address in ADDRESSES:
+        response = client.get(address)
+        assert response.status_code == 400
+        assert b"Bad request" in response.content
 
 
 def test_form_that_is_too_large_is_told_from_other_bad_requests(tenant: Tenant, settings: Any) -> None:

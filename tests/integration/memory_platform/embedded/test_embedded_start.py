@@ -137,11 +137,11 @@ def test_patience_with_the_parts_ends_all_of_it_within_five_seconds() -> None:
 
 
 @pytest.fixture
-def start(tmp_path) -> Iterator[Callable[..., Start]]:
-    started: list[Start] = []
+def start() -> Iterator[Callable[..., Start]]:
+    folder, started = servers.own_folder("start"), list[Start]()
 
     def begin(name: str, port: int | None = None, **more: str) -> Start:
-        started.append(Start(tmp_path / name, port or servers.unused_port(), more))
+        started.append(Start(folder / name, port or servers.unused_port(), more))
         return started[-1]
 
     yield begin

@@ -73,9 +73,12 @@ def own_database() -> str:
 
 
 def own_folder(name: str) -> Path:
-    """A new folder that other OS users can pass through, for one more server of this process."""
-    folder = Path(os.environ[_RUN]) / f"{name}-{worker_number()}"
-    folder.mkdir(mode=0o711)
+    """A new folder that other OS users can pass through, for one more server of this process.
+
+    Through pytest's own folders they cannot: each new run of pytest closes those of all runs of the same user.
+    """
+    folder = Path(tempfile.mkdtemp(prefix=f"{name}-{worker_number()}-", dir=os.environ[_RUN]))
+    folder.chmod(0o711)
     return folder
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests import servers
 from tests.integration.memory_platform.embedded.test_embedded_start import Start
 from tests.reliability import chaos
 from tests.reliability.platform_under_load import Load, new_key, started
@@ -13,8 +14,8 @@ pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")
-def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
-    start = started(tmp_path_factory.mktemp("chaos"))
+def start() -> Iterator[Start]:
+    start = started(servers.own_folder("chaos"))
     yield start
     chaos.end(start)
 

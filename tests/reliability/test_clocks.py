@@ -64,10 +64,10 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def start(clock: Clock, tmp_path: Path) -> Iterator[Start]:
+def start(clock: Clock) -> Iterator[Start]:
     program = ("-c", PROGRAM.format(faked=clock.environment))
     more = {**clock.environment, "PYTHONPATH": str(ROOT)}
-    started = Start(tmp_path / "data", servers.unused_port(), more, program)
+    started = Start(servers.own_folder("clocks") / "data", servers.unused_port(), more, program)
     try:
         yield started.wait_until_ready()
     finally:

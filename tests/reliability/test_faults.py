@@ -1,10 +1,17 @@
-"""Memory, a held lock, a used-up pool, a read-only database, a failing broker, an ending worker: one `make run`."""
+"""Memory, a held lock, a used-up pool, a read-only database, a full disk, a failing broker, an ending worker.
+
+All tests share one `make run`, on a small disk if they run as root.
+"""
 
 import json
+import os
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from http.client import HTTPConnection, HTTPMessage
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,6 +20,7 @@ from redis import Redis
 
 from memory_platform.embedded.files import read_endpoints
 from memory_platform.embedded.provision import LOCK_WAIT_MAX_SECONDS
+from tests import servers
 from tests.integration.memory_platform.embedded.test_embedded_start import Start
 from tests.reliability.chaos import end
 from tests.reliability.platform_under_load import new_key, started
@@ -21,7 +29,6 @@ from tests.reliability.soak import blocks_after, counting_environment
 pytestmark = pytest.mark.long
 
 LOCKED_ROWS = "SELECT FROM memories_memory FOR UPDATE"
-WAITING_FOR_LOCKS = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
 RUN_STATES = "SELECT state FROM compaction_run"
 END_OTHER_SESSIONS = """
     SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
@@ -39,18 +46,37 @@ MAKE_OLDER = "UPDATE compaction_run SET created_at = created_at - interval '5 mi
 IS_READ_ONLY = "SHOW default_transaction_read_only"
 #: Only a platform that never continues takes as long.
 GOES_ON_SECONDS = 90.0
+#: PostgreSQL, its log of 16 MB files, Redis and the logs of the processes fit in.
+DISK_MEGABYTES = 400
+CHUNK = b"\0" * 65536
 #: After so many writes, each may keep so many blocks of memory on average, for caches of texts.
 WARM_WRITES, MEASURED_WRITES, BLOCKS_KEPT_MAX = 200, 300, 15
 
 
+@contextmanager
+def small_disk(folder: Path) -> Iterator[Path]:
+    """A disk in memory, which only root may mount; for others an ordinary folder."""
+    folder.mkdir()
+    if os.geteuid() != 0:
+        yield folder
+        return
+    options = f"size={DISK_MEGABYTES}m,mode=711"
+    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
+def running() -> Iterator[Start]:
     """One web process with two connections to the database."""
-    folder = tmp_path_factory.mktemp("faults")
+    folder = servers.own_folder("faults")
     counting = counting_environment(folder / "counts")
-    start = started(folder, ("-c", PROGRAM), WEB_CONCURRENCY="1", DATABASE_POOL_SIZE="2", **counting)
-    yield start
-    end(start)
+    with small_disk(folder / "small") as disk:
+        start = started(disk, ("-c", PROGRAM), WEB_CONCURRENCY="1", DATABASE_POOL_SIZE="2", **counting)
+        yield start
+        end(start)
 
 
 @pytest.fixture(scope="module")
@@ -89,9 +115,9 @@ def test_held_lock_and_used_up_pool_refuse_what_needs_them_after_a_while_and_not
         status, _, read = ask(running, key, "GET", paths[0])
         assert status == 200, read
         edits.append(pool.submit(ask, running, key, "PATCH", paths[1], {"pinned": True}))
-        wait_until(lambda: holder.execute(WAITING_FOR_LOCKS).fetchone() == (2,))  # both connections
-        status, headers, problem = ask(running, key, "GET", "memories")
-        assert (status, problem["code"]) == (503, "database_unavailable")
+        reads = iter(lambda: ask(running, key, "GET", "memories"), None)  # until the second connection waits, too
+        status, headers, problem = next(read for read in reads if read[0] != 200 or edits[0].done())
+        assert (status, problem.get("code")) == (503, "database_unavailable")
         assert headers["Retry-After"]
         assert running.status_of("/healthz") == 200
         for status, headers, problem in (edit.result() for edit in edits):
@@ -206,9 +232,42 @@ def test_broker_that_loses_its_queue_loses_no_work(running: Start, key: str) -> 
                 server.client_kill_filter(_id=client["id"])
         status, _, run = ask(running, key, "POST", f"sessions/{session}/compact", {})
         assert status == 202, run
-        assert server.llen("compaction") == 1
+        assert any("run_compaction_task" in message for message in server.lrange("compaction", 0, -1))
         server.flushall()
     make_older(running)
     for process in workers:
         process.resume()
     wait_until_compacted(running)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small disk")
+def test_full_disk_refuses_writes_and_loses_nothing(running: Start, key: str) -> None:
+    kept: list[str] = []
+
+    def write(number: int) -> int:
+        body = {"content": f"Box {number} holds {'a candle, ' * 500}", "source_id": f"box-{number}"}
+        status, headers, answer = ask(running, key, "POST", "memories", body)
+        if status == 201:
+            kept.append(answer["id"])
+        else:
+            assert (status, bool(headers["Retry-After"])) == (503, True), answer
+        return status
+
+    assert write(0) == 201
+    filler = fill(running.data_dir)
+    statuses = [write(number) for number in range(1, 40)]
+    assert 503 in statuses
+    assert running.status_of("/healthz") == 200
+    filler.unlink()
+    wait_until(lambda: write(1000) == 201)
+    found = [ask(running, key, "GET", f"memories/{each}")[0] for each in kept]
+    assert found == [200] * len(kept)
+
+
+def fill(folder: Path) -> Path:
+    """Leave no room there; removing the file gives it back."""
+    filler = folder / "filler"
+    with filler.open("wb", buffering=0) as file, suppress(OSError):
+        while True:
+            file.write(CHUNK)
+    return filler

@@ -137,11 +137,11 @@ def test_patience_with_the_parts_ends_all_of_it_within_five_seconds() -> None:
 
 
 @pytest.fixture
-def start(tmp_path) -> Iterator[Callable[..., Start]]:
-    started: list[Start] = []
+def start() -> Iterator[Callable[..., Start]]:
+    folder, started = servers.own_folder("start"), list[Start]()
 
     def begin(name: str, port: int | None = None, **more: str) -> Start:
-        started.append(Start(tmp_path / name, port or servers.unused_port(), more))
+        started.append(Start(folder / name, port or servers.unused_port(), more))
         return started[-1]
 
     yield begin
@@ -153,8 +153,8 @@ def start(tmp_path) -> Iterator[Callable[..., Start]]:
             process.kill()
 
 
-def test_two_starts_side_by_side_say_one_line_each_and_the_next_clears_up_after_a_killed_one(start):
-    one, two = start("one"), start("two")
+def test_two_starts_side_by_side_say_one_line_each_and_the_next_clears_up_after_a_killed_one(start, outside):
+    one, two = start("one"), start("two", **outside)
     for each in (one, two):
         each.wait_until_ready()
         login = each.data_dir / "secrets/first-login.txt"
@@ -176,12 +176,23 @@ def test_two_starts_side_by_side_say_one_line_each_and_the_next_clears_up_after_
     assert third.process.wait(REFUSE_MAX_SECONDS) == 1
     assert f"Port {one.port} of 127.0.0.1 cannot be used" in third.complained.splitlines()[-1]
 
-    one.end(signal.SIGINT)
-    little_is_left_to_recover(two)
-    assert two.process.poll() is None
-    assert read_endpoints(one.data_dir) is None
-    each_killed_part_starts_again(two)
-    a_killed_start_is_cleared_up_by_the_next_which_finds_its_data(start, two)
+    outside_servers_are_used_and_not_started(two, outside)
+    everything_ends_with_a_killed_supervisor(two)
+    assert one.process.poll() is None
+    little_is_left_to_recover(one)
+    each_killed_part_starts_again(one)
+    a_killed_start_is_cleared_up_by_the_next_which_finds_its_data(start, one)
+
+
+def outside_servers_are_used_and_not_started(running: Start, outside: dict[str, str]) -> None:
+    names = {process.name() for process in running.running()}
+    assert not names & {"postgres", "redis-server", "valkey-server"}
+    assert not (running.data_dir / "postgres").exists()
+    endpoints = read_endpoints(running.data_dir)
+    assert endpoints
+    assert endpoints.database_url == outside["DATABASE_URL"]
+    assert endpoints.database_superuser_url == ""
+    assert running.complained == ""
 
 
 def little_is_left_to_recover(running: Start) -> None:
@@ -219,7 +230,8 @@ def a_killed_start_is_cleared_up_by_the_next_which_finds_its_data(start: Callabl
     assert not [process for process in orphans if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
     with second.superuser() as connection:
         assert connection.execute("SELECT n FROM kept").fetchone() == (42,)
-    second.end(signal.SIGHUP)
+    second.end(signal.SIGINT)
+    assert read_endpoints(second.data_dir) is None
 
 
 def everything_ends_with_a_killed_supervisor(running: Start) -> None:
@@ -230,7 +242,7 @@ def everything_ends_with_a_killed_supervisor(running: Start) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize(("after_seconds", "number"), [(0.7, signal.SIGINT), (2.0, signal.SIGTERM)])
+@pytest.mark.parametrize(("after_seconds", "number"), [(0.7, signal.SIGHUP), (2.0, signal.SIGTERM)])
 def test_an_interrupted_first_start_leaves_nothing_running(start, after_seconds, number):
     early = start("data")
     time.sleep(after_seconds)
@@ -239,19 +251,6 @@ def test_an_interrupted_first_start_leaves_nothing_running(start, after_seconds,
     assert ended in {0, -number}, early.complained  # the second: before Python listens
     assert not early.running()
     assert early.said == ""
-
-
-def test_outside_servers_are_used_and_not_started_and_all_ends_with_a_killed_supervisor(start, outside):
-    with_outside = start("data", **outside).wait_until_ready()
-    names = {process.name() for process in with_outside.running()}
-    assert not names & {"postgres", "redis-server", "valkey-server"}
-    assert not (with_outside.data_dir / "postgres").exists()
-    endpoints = read_endpoints(with_outside.data_dir)
-    assert endpoints
-    assert endpoints.database_url == outside["DATABASE_URL"]
-    assert endpoints.database_superuser_url == ""
-    assert with_outside.complained == ""
-    everything_ends_with_a_killed_supervisor(with_outside)
 
 
 @pytest.fixture

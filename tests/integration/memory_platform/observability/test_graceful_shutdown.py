@@ -1,4 +1,4 @@
-"""A web process that is told to end answers what it has begun."""
+"""A web process or worker that is told to end finishes what it has begun, and gives the rest back."""
 
 import os
 import subprocess
@@ -11,6 +11,7 @@ from urllib.request import urlopen
 
 import pytest
 
+from memory_platform.celery import app
 from memory_platform.embedded.config import PROJECT
 from memory_platform.embedded.supervisor import web_command
 from tests.integration.memory_platform.rest.test_api_http_server import free_port
@@ -24,6 +25,19 @@ def application(environ, start_response):
         time.sleep(0.5)
     start_response("200 OK", [("Content-Length", "4")])
     return [b"done"]
+"""
+QUEUE = "shutdown"
+SLOW_TASKS = """
+import time
+from pathlib import Path
+from celery import shared_task
+
+@shared_task(name="slow")
+def slow(folder, number):
+    (Path(folder) / f"begun {number}").touch()
+    while not (Path(folder) / "go on").exists():
+        time.sleep(0.02)
+    (Path(folder) / f"done {number}").touch()
 """
 
 
@@ -57,6 +71,31 @@ def test_no_request_is_cut_when_the_web_process_ends(tmp_path: Path) -> None:
     finally:
         process.kill()
         process.wait()
+
+
+def test_worker_finishes_its_task_and_gives_the_others_back(tmp_path: Path) -> None:
+    (tmp_path / "slow_tasks.py").write_text(SLOW_TASKS)
+    command = [sys.executable, "-m", "celery", "-A", "memory_platform", "worker", "--concurrency", "1"]
+    command += ["--queues", QUEUE, "--include", "slow_tasks", "--without-gossip", "--without-mingle"]
+    path = os.pathsep.join([str(tmp_path), str(PROJECT)])
+    process = subprocess.Popen(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": path})
+    with app.connection_for_write() as broker, broker.SimpleQueue(QUEUE) as queue:
+        queue.clear()
+        try:
+            app.send_task("slow", [str(tmp_path), 1], queue=QUEUE, countdown=3600)
+            for number in (0, 2):
+                app.send_task("slow", [str(tmp_path), number], queue=QUEUE)
+            wait_for(lambda: (tmp_path / "begun 0").exists())
+            assert queue.qsize() == 1, "it has taken the task that is to run later"
+            process.terminate()
+            (tmp_path / "go on").touch()
+            assert process.wait(60) == 0
+            assert {each.name for each in tmp_path.glob("* [0-9]")} == {"begun 0", "done 0"}
+            assert queue.qsize() == 2
+        finally:
+            process.kill()
+            process.wait()
+            queue.clear()
 
 
 def wait_for(condition: Callable[[], bool]) -> None:

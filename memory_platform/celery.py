@@ -41,8 +41,8 @@ class TimedTask(Task):  # type: ignore[type-arg]
             return None
 
 
-#: How much larger than the worker a process may have been before it is replaced after its task: two compactions.
-TASK_GROWTH_KIB = 24 * 1024
+#: How much larger than the worker a process may have been before it is replaced after its task: one compaction.
+TASK_GROWTH_KIB = 16 * 1024
 
 app = Celery("memory_platform", task_cls=TimedTask)
 app.config_from_object("django.conf:settings", namespace="CELERY")

@@ -76,6 +76,8 @@ DATABASE_CITUS = env.bool("DATABASE_CITUS", default=False)
 DATABASE_POOLER = env.bool("DATABASE_POOLER", default=DATABASE_CITUS or not DATABASE_PREPARED_STATEMENTS)
 # Longer than a restart of the embedded server takes: a request then waits instead of failing.
 DATABASE_POOL_WAIT_SECONDS = 5
+# The buffers of a connection grow to its largest result; only closing it frees them.
+DATABASE_POOL_LIFETIME_SECONDS = 300
 
 
 def _database(url: str, pool_size: int, *, idle: int = 1) -> dict[str, Any]:
@@ -84,7 +86,8 @@ def _database(url: str, pool_size: int, *, idle: int = 1) -> dict[str, Any]:
     # The statements of `execute_prepared` are prepared at their first use; Django's own are never prepared.
     config.setdefault("OPTIONS", {})["prepare_threshold"] = 0 if DATABASE_PREPARED_STATEMENTS else None
     if pool_size:
-        config["OPTIONS"]["pool"] = {"min_size": idle, "max_size": pool_size, "timeout": DATABASE_POOL_WAIT_SECONDS}
+        pool = {"timeout": DATABASE_POOL_WAIT_SECONDS, "max_lifetime": DATABASE_POOL_LIFETIME_SECONDS}
+        config["OPTIONS"]["pool"] = {"min_size": idle, "max_size": pool_size, **pool}
     return config
 
 

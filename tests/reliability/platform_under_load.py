@@ -23,6 +23,7 @@ from tests.integration.memory_platform.embedded.test_embedded_start import Start
 
 TENANT = "Under load"
 REQUEST_SECONDS = 60.0
+BULK_ROWS = 1_000
 PAUSE_SECONDS = 0.2
 SESSIONS = 6
 KEPT_ANSWERS = 300
@@ -54,6 +55,8 @@ class Load:
     contexts: deque[tuple[str, str]] = field(default_factory=lambda: deque(maxlen=KEPT_ANSWERS))
     statuses: dict[int, int] = field(default_factory=dict)
     durations: list[float] = field(default_factory=list)
+    #: How many contexts were returned.
+    reads: int = 0
     stop: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _threads: list[threading.Thread] = field(default_factory=list)
@@ -102,6 +105,13 @@ class Load:
         status, answer = self.ask("POST", "context", {"query": sentence(randomness), "max_tokens": 1000})
         if status == HTTPStatus.OK and answer["id"]:
             self.contexts.append((answer["id"], answer["text"]))
+            with self._lock:
+                self.reads += 1
+
+    def store_in_bulk(self, randomness: random.Random) -> None:
+        """Store many memories in one request."""
+        rows = [{"content": f"{sentence(randomness)} {uuid4().hex}"} for _ in range(BULK_ROWS)]
+        self.ask("POST", "memories/bulk", {"memories": rows})
 
     def _compact(self, randomness: random.Random) -> None:
         self.ask("POST", f"sessions/{randomness.choice(self.sessions)}/compact", {})

@@ -5,6 +5,7 @@ do not depend on the pages that processes share.
 """
 
 import argparse
+import random
 import signal
 import sys
 import tempfile
@@ -72,34 +73,43 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=600.0)
+    parser.add_argument("--contexts", type=int, default=0, help="end after so many contexts, not after a time")
+    parser.add_argument("--bulks", type=int, default=0, help="so many requests that store 1,000 memories each")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="soak-") as folder:
         Path(folder).chmod(0o711)
         start = started(Path(folder))
         try:
-            return run(start, options.clients, options.seconds)
+            return run(start, options)
         finally:
             end(start)
 
 
-def run(start: Start, clients: int, seconds: float) -> int:
+def run(start: Start, options: argparse.Namespace) -> int:
     load = Load(start.port, new_key(start))
-    load.start(clients)
+    load.start(options.clients)
     samples: list[float] = []
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
+    randomness, bulks, highest, began, done = random.Random(0), 0, 0.0, time.monotonic(), 0.0
+    while done < 1:
         time.sleep(SAMPLE_SECONDS)
+        if bulks <= done * options.bulks and bulks < options.bulks:
+            load.store_in_bulk(randomness)
+            bulks += 1
         samples.append(python_megabytes(start))
+        highest = max(highest, largest_web_process(start))
+        seconds = time.monotonic() - began
+        done = load.reads / options.contexts if options.contexts else seconds / options.seconds
     load.end()
     warm = samples[int(len(samples) * WARM_SHARE) :]
     third = max(len(warm) // 3, 1)
     before, after = sum(warm[:third]) / third, sum(warm[-third:]) / third
     growth = after / before - 1
     durations = sorted(load.durations)
-    print(f"{datetime.now(UTC):%Y-%m-%d}, {machine()}, {clients} clients, {seconds:.0f} s")
-    print(f"requests: {len(durations)}, answers {load.statuses}")
+    print(f"{datetime.now(UTC):%Y-%m-%d}, {machine()}, {options.clients} clients, {seconds:.0f} s")
+    print(f"requests: {len(durations)}, {load.reads} contexts, {bulks} bulk requests; answers {load.statuses}")
     print(f"p50 {durations[len(durations) // 2]:.3f} s, p95 {durations[int(len(durations) * 0.95)]:.3f} s")
     print(f"memory of web, worker and beat: {before:.0f} MB, then {after:.0f} MB ({growth:+.1%})")
+    print(f"largest web process: {highest:.0f} MB resident")
     failed = sum(count for status, count in load.statuses.items() if status == 0 or status >= 500)
     return int(growth > GROWTH_MAX or failed > 0)
 
@@ -112,6 +122,16 @@ def python_megabytes(start: Start) -> float:
             if process.name().startswith(("python", "web", "worker", "beat")):  # the supervisor and its forks
                 total += process.memory_full_info().pss
     return total / 1024 / 1024
+
+
+def largest_web_process(start: Start) -> float:
+    """Return the resident memory of the largest web process."""
+    sizes = [0]
+    for process in start.running():
+        with suppress(psutil.Error):
+            if process.name() == "web":
+                sizes.append(process.memory_info().rss)
+    return max(sizes) / 1024 / 1024
 
 
 if __name__ == "__main__":

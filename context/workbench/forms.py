@@ -161,5 +161,5 @@ class SideBySideForm(PreviewForm):
 class BudgetTrialForm(PlatformForm):
     """The question that shows the effect of a changed budget."""
 
-    query = SearchTextField(max_length=QUERY_ENCODED_MAX)
+    query = SearchTextField(label="Query", max_length=QUERY_ENCODED_MAX)
     partition = PartitionField()

@@ -49,8 +49,8 @@ class KindField(forms.CharField):
 class SearchTextField(forms.CharField):
     """A text that is sent in an address, whose length is limited (ADR-0307)."""
 
-    def __init__(self, *, max_length: int = QUERY_MAX_CHARACTERS, **kwargs: Any) -> None:
-        super().__init__(label="Search", required=False, max_length=max_length, **kwargs)
+    def __init__(self, *, label: str = "Search", max_length: int = QUERY_MAX_CHARACTERS, **kwargs: Any) -> None:
+        super().__init__(label=label, required=False, max_length=max_length, **kwargs)
 
     def validate(self, value: Any) -> None:
         super().validate(value)

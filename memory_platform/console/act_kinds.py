@@ -33,6 +33,8 @@ NOTES: Mapping[str, str] = {
     **dict.fromkeys(("retry_embeddings", "reembed_memories", "retry_refused_vectors"), _IS_WORK),
     **dict.fromkeys(("prune_receipts", "request_erasure", "retry_erasure", "erase"), _IS_GONE),
 }
+#: The same about acts that have Undo only if they stored values: a reopened approval is decided again instead.
+NOTES_WITHOUT_VALUES: Mapping[str, str] = {"reopen_compaction": _CAN_BE_DECIDED}
 #: Only admins may undo these, as only they may perform them.
 UNDONE_BY_ADMINS = frozenset(
     {

@@ -27,10 +27,11 @@ from memories.services.tenancy.act_labels import ACT_LABELS, REPEATED_ACTS, STOR
 from memories.tenancy.queries.audit import AuditEntryQuerySet
 from memories.tenancy.queries.tenants import users_by_username
 from memory_platform.console.act_changes import EDITS, changes_of, edited_values
-from memory_platform.console.act_kinds import FINAL, NOTES, UNDONE_BY_ADMINS, UNDONE_WHILE_LATEST
+from memory_platform.console.act_kinds import FINAL, NOTES, NOTES_WITHOUT_VALUES, UNDONE_BY_ADMINS, UNDONE_WHILE_LATEST
 from memory_platform.console.act_targets import TARGETS_SHOWN_MAX, ActTarget, act_target, target_texts, targets_with
 from memory_platform.console.act_values import VALUE_KINDS, are_present, present_values, stored_values
 
+_CHANGED = "Changed since"
 #: Of acts whose former values were never stored, were deleted after a while, or were erased.
 _NO_VALUES = f"{FINAL}: its former values are not stored (they are kept for {UNDO_DAYS} days)"
 #: The state of a compaction in which a decision about it can be undone.
@@ -71,12 +72,13 @@ class ActRow:
     @property
     def note(self) -> str:
         """The text shown instead of Undo."""
-        return NOTES.get(self.entry.verb, "Changed since" if self.has_values else _NO_VALUES)
+        own = NOTES.get(self.entry.verb, "")
+        return own or (_CHANGED if self.has_values else NOTES_WITHOUT_VALUES.get(self.entry.verb, _NO_VALUES))
 
     @property
     def note_url(self) -> str:
-        """The URL of the page that the note refers to, "" without one."""
-        has_page = self.entry.verb in NOTES and not self.note.startswith(FINAL) and self.targets
+        """The URL of the page on which a person can do what the note says, "" without one."""
+        has_page = self.note != _CHANGED and not self.note.startswith(FINAL) and self.targets
         return self.targets[0].url if has_page else ""
 
     @property

@@ -193,6 +193,17 @@ def test_pages_of_a_profile_show_the_questions_without_asking_them(client: Clien
     assert 'as of <time datetime="2026-01-02T00:00:00+00:00"' in shown, "what tells it from the other of these words"
 
 
+def test_only_a_short_question_is_tried_first(client: Client, tenant: Tenant) -> None:
+    memories = make_bakery_memories(tenant)
+    golden(tenant, QUESTION, memories[0])
+    golden(tenant, "Was bedeutet das? " * 300, memories[0])
+    opened = client.get(page("budgets", tenant))
+    assert opened.status_code == 200
+    assert opened.context["trial"]["query"].value() == QUESTION
+    refused = client.get(page("budgets", tenant), {"default_tokens": "700", "query": "Was bedeutet das? " * 170})
+    assert "Query</a>: Shorten the text to about" in text_of(refused)
+
+
 def test_strangers_find_nothing_and_viewers_may_look(tenant: Tenant, other_tenant: Tenant, client: Client) -> None:
     new_version(other_tenant, "own")
     assert client.get(page("scoring-effect", tenant, "own")).status_code == 404

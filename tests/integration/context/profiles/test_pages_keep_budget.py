@@ -1,5 +1,6 @@
 """A budget that was found for a question is kept: in the profile, in a new one, or for its partition."""
 
+from html import unescape
 from typing import Any
 from urllib.parse import urlencode
 
@@ -33,6 +34,9 @@ def budgets(tenant: Tenant) -> dict[str, int]:
 def test_budget_becomes_the_next_version_and_the_workbench_uses_it(client: Client, tenant: Tenant) -> None:
     shown = text_of(client.get(f"{page('budget-keep', tenant)}?{urlencode(INPUTS)}"))
     assert 'value="669"' in shown
+    link = unescape(shown.partition('<span id="link" hidden>')[2].partition("<")[0])
+    assert link.startswith("http://testserver/t/")
+    assert client.get(link).context["form"]["max_tokens"].value() == "669"
     assert "default_tokens=669" in shown
     assert "default has a larger budget" in shown
     done = keep(client, tenant, keep_in="profile")

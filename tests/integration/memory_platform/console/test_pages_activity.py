@@ -131,7 +131,10 @@ def test_approval_is_undone_from_the_list(client: Client, tenant: Tenant) -> Non
     (approved,) = [row for row in rows_of(client, tenant, group="compactions") if row.undo]
     assert "waits for review again" in undo(client, tenant, approved)
     assert as_decided(proposal).state == "proposed"
-    assert not [row for row in rows_of(client, tenant, group="compactions") if row.undo]
+    reopened, *others = rows_of(client, tenant, group="compactions")
+    assert not [row for row in (reopened, *others) if row.undo]
+    assert reopened.note == "Decide on its page"
+    assert str(proposal.pk) in reopened.note_url
 
 
 def test_acts_are_narrowed_and_undone_by_those_who_may(client: Client, tenant: Tenant, other_tenant: Tenant) -> None:

@@ -10,6 +10,8 @@ window.combobox = function (field, list, chosen) {
 
   // With `data-lists-all`, an empty field lists everything, the first option is marked, and the list does not close.
   const listsAll = "listsAll" in field.dataset;
+  // Enter before the list has followed the letters: the first option is taken once it is there.
+  let isEarly = false;
 
   function options() {
     return Array.from(list.querySelectorAll('[role="option"]:not([aria-disabled])'));
@@ -51,6 +53,9 @@ window.combobox = function (field, list, chosen) {
     } else if (event.key === "Enter" && !list.hidden && marked()) {
       event.preventDefault();
       chosen(marked());
+    } else if (event.key === "Enter" && listsAll) {
+      event.preventDefault();
+      isEarly = true;
     } else if (event.key === "Escape" && !list.hidden && !listsAll) {
       event.preventDefault();
       show(false);
@@ -60,11 +65,15 @@ window.combobox = function (field, list, chosen) {
   });
   field.addEventListener("input", function () {
     mark(null);
+    isEarly = false;
     if (!field.value.trim() && !listsAll) show(false);
   });
-  list.addEventListener("htmx:afterSwap", function () {
+  list.addEventListener("htmx:afterSwap", function (event) {
     show(document.activeElement === field && (field.value.trim() !== "" || listsAll));
     if (listsAll) mark(options()[0]);
+    if (!isEarly || event.detail.requestConfig.parameters[field.name] !== field.value) return;
+    isEarly = false;
+    if (marked()) chosen(marked());
   });
   return show;
 };

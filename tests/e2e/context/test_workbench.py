@@ -99,7 +99,7 @@ def test_missing_memory_is_explained_and_the_budget_that_includes_it_kept(consol
     answer = console.locator("[aria-labelledby=answer-title]")
     expect(answer).to_contain_text("excluded")
     expect(answer.locator("dt", has_text="Vector rank")).to_be_visible()
-    budget = re.sub(r"\D", "", answer.locator("dt:has-text('Inclusion budget') + dd strong").inner_text())
+    budget = re.sub(r"\D", "", answer.locator("dt:has-text('Budget needed') + dd strong").inner_text())
     console.get_by_role("link", name="Keep budget").click()
     expect(console.locator("#id_max_tokens")).to_have_value(budget)
     expect(console.locator("[aria-labelledby=saved-title]")).to_contain_text("No queries yet.")

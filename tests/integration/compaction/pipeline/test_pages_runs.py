@@ -163,7 +163,7 @@ def test_prompt_is_read_saved_and_rolled_back(admin: Client, tenant: Tenant) -> 
     assert 'name="edited_from" value="2"' in text_of(stale), "saving again is allowed"
     back = admin.post(page("prompt-rollback", tenant, 1), follow=True)
     assert "Version 1 restored as version" in text_of(back)
-    assert "rolled back to version 1 by" in text_of(back)
+    assert "version 1 restored by" in text_of(back)
     with tenant_scope(tenant.pk):
         assert CompactionPrompt.objects.for_tenant(tenant.pk).current().get().text == PROMPT
     assert admin.post(page("prompt-rollback", tenant, 77)).status_code == 404

@@ -53,7 +53,7 @@ def test_both_contexts_stand_side_by_side_with_lines_and_a_table(client: Client,
     assert response.context["counts"]["out"]
     assert shown.count('<g class="slope-') == len(pair.rows)
     assert shown.count('<td class="memory-cell">') == len(pair.rows)
-    for words in ("adr-0040 1", "sure 1", "Sum of scores", "As a table", "overlap", "slope-in", "slope-out", "new"):
+    for words in ("adr-0040 1", "sure 1", "Sum of scores", "As a table", "overlap", "slope-in", "slope-out", "added"):
         assert words in shown, words
     assert counted_rows() == before
 

@@ -43,7 +43,7 @@ def test_operator_without_a_tenant_is_told_what_to_do(db: None) -> None:
 
 def test_empty_tenant_shows_the_first_steps(operator: User, tenant: Tenant) -> None:
     text = text_of(client_of(operator).get(page("tenant-overview", tenant)))
-    assert "0 of 4 done" in text
+    assert "0 of 4 required steps done" in text
     assert "No contexts yet" in text
 
 

@@ -41,7 +41,7 @@ class TimedTask(Task):  # type: ignore[type-arg]
             return None
 
 
-#: How much larger than the worker a process may have been before it is replaced after its task: two compactions.
+#: A process that exceeds the worker's size by more than this (about two compactions) is replaced after its task.
 TASK_GROWTH_KIB = 24 * 1024
 
 app = Celery("memory_platform", task_cls=TimedTask)

@@ -123,8 +123,7 @@ def _comparison(request: HtmxRequest, form: PreviewForm, preview: Preview, own: 
         case _:
             before = fields["before"]
             earlier = _run_before(request, before, now) if before and before != own else None
-            # Collapsed, and with reserved space from the first run on, so that the layout does not move when the budget
-            # changes.
+            # Collapsed, and with space from the first run on, so that the page does not jump while a budget moves.
             named = {"title": "Compared with previous run", "address": f"?{before}", "is_folded": True}
     if earlier is None:
         return {"has_room_for_change": True}

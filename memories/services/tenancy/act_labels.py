@@ -16,7 +16,7 @@ GROUPS = {
     TENANT: "Administration",
 }
 
-#: Acts with a stored row that contains the data for their undo.
+#: Acts that have a row with what their undo needs.
 STORED_ACTS = {
     "merge_memories": "Merged memories",
     "archive_memories": "Archived memories",

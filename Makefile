@@ -32,13 +32,13 @@ else
 	@$(MAKE) --no-print-directory --jobs 2 check-types all-tests
 endif
 
-# mypy uses one processor for most of a minute, so the tests run beside it, and its only line stands between theirs.
+# mypy uses one processor for most of a minute, so the tests run in parallel; its one line of output appears among theirs.
 all-tests: check-rest
 	$(RUN_TESTS) $(MEASURE_COVERAGE) $(FAST_TESTS)
 	@$(REPORT_COVERAGE)
 	$(RUN_TESTS) -n $(SLOW_TEST_WORKERS) $(FAST_TESTS:%=--ignore=%)
 
-coverage: .venv/dev.stamp packages ## all tests with branch coverage, in about half as much processor time again
+coverage: .venv/dev.stamp packages ## all tests with branch coverage, which takes up to 65 % more processor time
 	$(RUN_TESTS) $(MEASURE_COVERAGE)
 	@$(REPORT_COVERAGE)
 
@@ -65,7 +65,7 @@ fmt: .venv/dev.stamp ## format and fix what can be fixed
 	$(PYTHON_BIN)/ruff format .
 	git ls-files -z 'templates/*.html' | xargs -0 $(PYTHON_BIN)/djade --target-version 5.2
 
-audit: .venv/run.stamp ## known vulnerabilities of all pinned packages, by pip-audit; fails where the index has no such data
+audit: .venv/run.stamp ## known vulnerabilities of all pinned packages, by pip-audit; fails if the index has no such data
 	$(PYTHON_BIN)/python bin/audit.py
 
 css: .venv/run.stamp ## trim Tabler's stylesheet to what the pages can use; commit the result
@@ -86,7 +86,7 @@ soak: .venv/dev.stamp ## 50 clients for ten minutes; the memory of the Python pr
 attack: .venv/dev.stamp ## attack tests: other tenants, forged scopes, hostile texts, slow clients, guessed passwords, huge responses
 	$(RUN_TESTS) $(ATTACK_TESTS)
 
-bench: .venv/dev.stamp .venv-bench/stamp ## the table of docs/performance.md, compared with mem0 and LangGraph; BENCH='--rows 10000' for a quick one
+bench: .venv/dev.stamp .venv-bench/stamp ## the table of docs/performance.md, compared with mem0 and LangGraph; BENCH='--rows 10000' for a quick run
 	$(PYTHON_BIN)/python -m benchmarks.table $(BENCH)
 
 # In a separate environment, because the platform does not need the packages it is compared with.

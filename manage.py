@@ -7,7 +7,7 @@ import sys
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memory_platform.settings")
-    # One connection is enough for a command, and without a pool an absent server is reported at once.
+    # One connection is enough for a command, and without a pool, an unreachable server is reported immediately.
     os.environ.setdefault("DATABASE_POOL_SIZE", "0")
     try:
         from django.core.exceptions import ImproperlyConfigured

@@ -1,4 +1,4 @@
-"""Sessions whose sentences people annotated, as docs/corpus.md describes them."""
+"""Read the sessions with annotated sentences that docs/corpus.md describes."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -24,9 +24,9 @@ FORM_MARKS = {
 
 @dataclass(frozen=True)
 class Annotation:
-    """What a person noted of one sentence: `worth` 0, 1 (summary) or 2 (memory), `form`, letter of its kind.
+    """The annotation of one sentence: `worth` 0, 1 (summary) or 2 (memory), `form`, and the letter of its kind.
 
-    `replaces` are the numbers of earlier annotations that it makes outdated. Without a kind only that is known.
+    `replaces` are the numbers of earlier annotations that it makes outdated. Without a kind, only this is known.
     """
 
     worth: int
@@ -62,7 +62,7 @@ class AnnotatedSession:
 
 
 def read_sessions(folder: Path = FOLDER) -> Iterator[AnnotatedSession]:
-    """Yield the sessions by name. Raises `ValueError` where a sentence is not one of its message."""
+    """Yield the sessions by name. Raises `ValueError` if a message does not contain a sentence annotated as its own."""
     for path in sorted(folder.glob("*.json")):
         yield _session(path.stem, json.loads(path.read_text("utf-8")))
 

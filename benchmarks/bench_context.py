@@ -1,4 +1,4 @@
-"""Time a whole context, step by step: `python -m benchmarks.bench_context [--memories 2000] [--rounds 200]`.
+"""Time a context step by step: `python -m benchmarks.bench_context [--memories 2000] [--rounds 200]`.
 
 Loads generated memories into a temporary database, then assembles contexts, alternately as previews and with receipts.
 Prints the median and the 95th percentile of each step in milliseconds, its share of the whole, and the ratio of the
@@ -37,7 +37,7 @@ def load_context_memories(tenant: Any, memories: int) -> None:
 
 
 def measure_contexts(tenant: Any, rounds: int, max_tokens: int) -> dict[bool, list[dict[str, float]]]:
-    """Return the timings of every round, by whether it was a preview; both kinds alternate."""
+    """Return the timings of all rounds by kind, preview or not; both kinds alternate."""
     from context.assembly.orchestrator import assemble_context
     from context.receipts.results import ContextRequest
 

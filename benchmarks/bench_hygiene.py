@@ -42,7 +42,7 @@ FROM (
 JOIN memories_partition AS p ON p.tenant_id = %(tenant)s
     AND p.path = 'user=u' || CASE WHEN n %% 2 = 0 THEN 0 ELSE 1 + n / 2 %% %(places)s END
 """
-# Directions that are far from each other; of every tenth memory that of the one before it.
+# Vectors that are far from each other; every tenth memory has the vector of the one before it.
 _VECTORS = """
 INSERT INTO memories_memoryembedding (tenant_id, memory_id, version, model, dimension, vector)
 SELECT %(tenant)s, id, 1, %(model)s, %(dimension)s, l2_normalize((

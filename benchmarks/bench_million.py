@@ -49,7 +49,7 @@ COPIED_TOGETHER = 20_000
 LOADERS = 4
 SMALL, MIDDLE = 1_000, 10_000
 WARM_UP = 5
-#: What contexts are compared with at different times.
+#: The work that contexts are compared with at different times.
 FIXED_WORK = "fixed work"
 #: How the lines begin that `benchmarks.table` shows.
 RATIOS = ("context p50 at ", "a tenant of ")
@@ -83,7 +83,7 @@ class RowCopier:
         """Copy a memory with its vector into each of the share's partitions."""
         draw = random.Random(f"{some.name} {some.start}")
         rows = [self._memory(some, number, path, draw) for number, path in enumerate(some.paths, some.start)]
-        # foreign keys and triggers keep the plans of small tables otherwise
+        # otherwise, foreign keys and triggers keep the plans made for small tables
         self._owner.execute("DISCARD PLANS")
         with self._owner.transaction():
             self._copy(_TABLES[0], rows)
@@ -136,7 +136,7 @@ def _copier() -> RowCopier:
 
 
 def copy_share(some: Share) -> None:
-    """Copy in a process of its own."""
+    """Copy a share in a separate process."""
     _copier().copy(some)
 
 
@@ -270,7 +270,7 @@ class Tenants:
 
 
 def fixed_work() -> None:
-    """Do what costs the same at any number of rows, unless other work on the machine slows it down."""
+    """Do work whose cost does not depend on the number of rows, to show how much other work slows the machine down."""
     from django.db import connection
 
     from memories.embeddings.providers import get_embedder

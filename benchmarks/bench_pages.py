@@ -64,7 +64,7 @@ def measure_page(client: Any, place: Any, watch: Stopwatch, rounds: int, *, is_r
         ask()
     with CaptureQueriesContext(connection) as queries:
         answer = ask()
-    asked = len(queries)  # counted now: the next request empties the log
+    asked = len(queries)  # counted here, because the next request empties the log
     times = [watch.measure(ask)[0] for _ in range(rounds)]
     query = place.address.partition("?")[2]
     name = "  and its result" if is_result else f"{place.name}?{query}"[:43] if query else place.name

@@ -22,7 +22,7 @@ _WARM_UP_QUESTIONS = 3
 
 
 def read_together(paths: list[Path]) -> Corpus:
-    """Return one corpus of all memories and questions; the ids of each are preceded by its number."""
+    """Return one corpus with all memories and questions; ids are prefixed with the number of their corpus."""
     corpora = [read_corpus(path) for path in paths]
     memories = [replace(one, id=f"{number}-{one.id}") for number, each in enumerate(corpora) for one in each.memories]
     return replace(corpora[0], memories=memories, questions=[one for each in corpora for one in each.questions])

@@ -25,13 +25,14 @@ HERE = Path(__file__).parent
 LEARNING = sorted((HERE / "learning").iterdir())
 CORPORA = [*LEARNING, *sorted((HERE / "corpora").iterdir())]
 BUDGETS_TOKENS = (250, 500, 1000, 4000)
-#: What every profile is compared with: the simplest rankings.
+#: The simplest rankings, with which every profile is compared.
 BASELINES = {
     "cosine": {"relevance": 1.0},
     "cosine-words": {"relevance": 0.65, "lexical_overlap": 0.35},
 }
 
-#: By question: category, and by profile the share of the evidence at each budget, then whether it precedes the stale.
+#: For each question: its category, and for each profile the share of the evidence at each budget, and whether evidence
+#: comes first.
 Answers = list[tuple[str, Mapping[str, list[float]]]]
 
 

@@ -67,7 +67,7 @@ def add_unchecked_policies() -> None:
 
 @contextmanager
 def both_connections() -> Iterator[Callable[[bool], None]]:
-    """Yield a function that lets scopes be signed and policies check them, or neither, in a connection of its own."""
+    """Yield a function that switches between signed, checked and unsigned, unchecked scopes, on two connections."""
     from django.db import connection
 
     import memories.tenancy.scopes as scopes_module

@@ -70,7 +70,7 @@ def measure_scope(scope: Any, vectors: Mapping[str, Any], model: str, *, is_wall
     times: dict[str, list[float]] = {"planned": [], "exact": [], "compared": []}
     recalls: list[float] = []
     with tenant_scope(scope.tenant_id):
-        with connection.cursor() as cursor:  # processes beside would not be timed
+        with connection.cursor() as cursor:  # parallel workers would not be timed
             cursor.execute("SET LOCAL max_parallel_workers_per_gather = 0")
         watch = Stopwatch(is_wall=is_wall)
         for vector in vectors.values():

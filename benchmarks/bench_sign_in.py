@@ -48,7 +48,7 @@ def main() -> int:
             taken: dict[str, list[float]] = {name: [] for name in names}
             for number in range(options.attempts + 3):
                 for name in names if number % 2 else reversed(names):
-                    SignInFailures.objects.all().delete()  # or attempts would have to wait
+                    SignInFailures.objects.all().delete()  # otherwise, attempts would have to wait
                     taken[name].append(Processor().of(partial(attempt, name)))
         print(f"{'account':<12}{'ms':>10}{'ratio to unknown':>20}")
         for name, times in taken.items():

@@ -62,7 +62,7 @@ class SignalCase:
         return np.clip(sum((weight * self.parts[name] for name, weight in weights.items()), np.array(0.0)), 0.0, 1.0)
 
     def likeliest(self) -> npt.NDArray[np.intp]:
-        """Return the places of all evidence and of the candidates most like it: enough to learn from."""
+        """Return the positions of all evidence and of the candidates most similar to it: enough to learn from."""
         rough = (
             self.parts["relevance"]
             + self.parts["lexical_overlap"]

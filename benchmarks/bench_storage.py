@@ -38,7 +38,7 @@ def sizes() -> dict[str, int]:
 
 
 def grown(before: dict[str, int], after: dict[str, int], count: int) -> None:
-    """Print the bytes that each of `count` things took, by table."""
+    """Print the bytes per row of `count` new rows, by table."""
     each = {name: (size - before.get(name, 0)) / count for name, size in after.items()}
     for name, size in sorted(each.items(), key=lambda item: -item[1]):
         if size >= 1:
@@ -47,7 +47,7 @@ def grown(before: dict[str, int], after: dict[str, int], count: int) -> None:
 
 
 def measure(what: str, count: int, work: Callable[[], None]) -> None:
-    """Do the work and print what it took."""
+    """Run the work and print the bytes that it took."""
     before = sizes()
     work()
     print(f"{count:,} {what}, bytes of each:")

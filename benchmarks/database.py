@@ -110,7 +110,7 @@ def store_in_batches(
 
 @contextmanager
 def without_vector_index() -> Iterator[None]:
-    """Drop the vector index while many vectors are loaded and build it at exit: row by row takes ten times as long."""
+    """Drop the vector index while vectors are loaded and build it at exit; single insertions take ten times as long."""
     from django.core.management import call_command
     from django.db import connections
 

@@ -1,8 +1,8 @@
 """Learn from annotated sessions what a summary keeps: `python -m benchmarks.learn_statements [--check]`.
 
-Writes the weights of sentences and the forest of pairs beside the rules that use them. With `--check`, nothing is
-written: each session is predicted by what was learned of the others, and the quality is printed. Needs scikit-learn
-(benchmarks/requirements.in).
+Writes the weights of sentences and the forest of pairs into the folder of the rules that use them. With `--check`,
+nothing is written: each session is predicted by what was learned from the others, and the quality is printed. Needs
+scikit-learn (benchmarks/requirements.in).
 """
 
 import argparse
@@ -43,7 +43,7 @@ FOREST = {
     "min_samples_leaf": 20,
     "random_state": 0,
 }
-#: At which numbers of best sentences per session the quality is printed.
+#: The numbers of best sentences per session at which the quality is printed.
 KEPT_PER_SESSION = (8, 15, 25)
 
 Labels = NDArray[np.int8]
@@ -133,7 +133,7 @@ def _unseen_rows(rows: NDArray[np.float32], labels: Labels, groups: NDArray[np.i
 def _pairs(
     sentences: Sentences, predicted: Sequence[Prediction]
 ) -> tuple[NDArray[np.float32], Labels, NDArray[np.int64], NDArray[np.int64]]:
-    """Features of each compared pair, whether the older is outdated by the newer, its session, the older's row."""
+    """For each compared pair: features, whether the newer sentence replaces the older one, session, older row."""
     rows, labels, groups, older = [], [], [], []
     first = 0
     for group, session in enumerate(sentences.sessions):

@@ -80,7 +80,7 @@ class Peers:
 
 def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what the peers print is no answer
+    os.dup2(2, 1)  # output of the peers is not a response
     peers = Peers(sys.argv[1])
     for line in sys.stdin:
         command = json.loads(line)

@@ -5,8 +5,8 @@ what each figure is compared with: contexts and the bare query, single writes an
 PostgresStore, messages of sessions, the console's pages, the packers, and a start of `make run`. `--million 1000000`
 adds the rows of `benchmarks.bench_million`, which take an hour. `--out FOLDER` gets `bench.json` and `bench.md`.
 
-The peers run in `.venv-bench`, which `make bench` creates from benchmarks/requirements-peers.txt. What cannot be
-measured is in the table with the reason.
+The peers run in `.venv-bench`, which `make bench` creates from benchmarks/requirements-peers.txt. For a measure that is
+not possible, the table contains the reason.
 """
 
 import argparse
@@ -77,7 +77,7 @@ class Row:
 
 
 class PeerProcess:
-    """The peers, in an environment of their own."""
+    """The peers, in a process with a separate environment."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         command = [str(PEERS_PYTHON), "-m", "benchmarks.peers", os.environ["DATABASE_OWNER_URL"]]
@@ -100,7 +100,7 @@ class PeerProcess:
 
 
 def machine() -> dict[str, Any]:
-    """Return what the figures depend on."""
+    """Return the properties of the machine that the figures depend on."""
     info = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
     model = next((line.partition(": ")[2] for line in info if line.startswith("model name")), platform.processor())
     return {
@@ -149,7 +149,7 @@ class Run:
         return self._questions[number % len(self._questions)]
 
     def contexts(self, peers: PeerProcess | None) -> list[Row]:
-        """Return contexts beside the bare query and the searches of the peers."""
+        """Return contexts compared with the bare query and with searches of the peers."""
         client, bare = HttpClient.open(self._port, self._key), self._new_bare()
 
         def post(number: int, **more: Any) -> float:
@@ -186,7 +186,7 @@ class Run:
         return [Row(f"contexts / bare queries, {CLIENTS} clients", ">= .5", value)]
 
     def writes(self, peers: PeerProcess | None) -> list[Row]:
-        """Return single writes beside those of the peers."""
+        """Return single writes compared with those of the peers."""
         draw = random.Random(23)
 
         def note() -> str:
@@ -265,7 +265,7 @@ def measure(folder: Path, options: argparse.Namespace) -> list[Row]:
 
 
 def pages(options: argparse.Namespace) -> list[Row]:
-    """Return the slowest page of the console or request for its result, in a tenant beside the loaded one."""
+    """Return the slowest page of the console or request for its result, in a tenant other than the loaded one."""
     from memory_platform.postgres.roles import CONSOLE, logged_in_as
 
     given = {"memories": options.rows, "rounds": 5, "only": "", "wall": False, "explain": False, "results": False}
@@ -301,7 +301,7 @@ def start(folder: Path) -> list[Row]:
 
 
 def million(memories: int) -> list[Row]:
-    """Return the rows of `benchmarks.bench_million`, which has a database of its own."""
+    """Return the rows of `benchmarks.bench_million`, which uses a separate database."""
     if not memories:
         names = ("context p50 at 1,000,000 / at 10,000", "a tenant of 1,000 among 1,000,000 / alone")
         why = "takes an hour; --million 1000000"

@@ -50,7 +50,7 @@ def frequent_words() -> tuple[str, ...]:
 
 
 def note_with_rare_words(number: int, draw: random.Random) -> str:
-    """Return a memory of 20 to 60 tokens, whose words are as unequally frequent as those of plain language (Zipf)."""
+    """Return a memory of 20 to 60 tokens whose word frequencies follow natural language (Zipf)."""
     return f"{generated_memory(number, draw)} About {' '.join(_words_by_frequency(draw, draw.randint(5, 15)))}."
 
 

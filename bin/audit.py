@@ -19,7 +19,7 @@ from urllib.request import urlopen
 ROOT = Path(__file__).resolve().parents[1]
 ENVIRONMENT = ROOT / ".venv" / "audit"
 REQUIREMENTS = "requirements-dev.txt"
-#: What pip-audit asks the index for each package; mirrors often have no such answer.
+#: The URL that pip-audit requests from the index for each package; mirrors often lack it.
 DATA_URL = "https://pypi.org/pypi/{name}/{version}/json"
 PROBE_TIMEOUT_SECONDS, AUDIT_TIMEOUT_SECONDS = 3, 300
 _PIP = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--require-hashes")

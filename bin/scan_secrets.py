@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-#: Formats of credentials; whatever looks like one is either a leak or has to be written differently.
+#: Formats of credentials; a text that looks like one is a leak or must be written differently.
 SECRETS = {
     "private key": r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----\s+[A-Za-z0-9+/=\s]{40}",
     "AWS": r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
@@ -20,12 +20,12 @@ SECRETS = {
     "JSON web token": r"\beyJ[A-Za-z0-9_-]{15,}\.eyJ[A-Za-z0-9_-]{15,}\.[A-Za-z0-9_-]{15,}",
     "key of the platform": r"\b[A-Za-z0-9]{8}\.(?=[A-Za-z]*\d)(?=[a-z0-9]*[A-Z])[A-Za-z0-9]{32}\b",
 }
-#: Larger files are tables of tokens, pictures and styles.
+#: Larger files are token tables, images and stylesheets.
 SCANNED_BYTES_MAX = 200_000
 
 
 def tracked_texts(root: Path) -> list[Path]:
-    """Return the tracked files that are small enough to be written by people."""
+    """Return the texts of tracked files that are small enough to be written by people."""
     listed = ["git", "ls-files", "-z"]
     names = subprocess.run(listed, cwd=root, check=True, capture_output=True, text=True).stdout
     paths = [root / name for name in names.split("\0") if name]

@@ -41,7 +41,7 @@ class TimedTask(Task):  # type: ignore[type-arg]
             return None
 
 
-#: How much larger than the worker a process may have been before it is replaced after its task: one compaction.
+#: A process that exceeds the worker's size by more than this (about one compaction) is replaced after its task.
 TASK_GROWTH_KIB = 16 * 1024
 
 app = Celery("memory_platform", task_cls=TimedTask)

@@ -163,7 +163,7 @@ class HeadBufferingWorker(ThreadWorker):  # type: ignore[misc]
             self._give_up(conn)
 
     def _submit(self, conn: TConn, arriving: _Arriving) -> None:
-        """Give the request a thread, one with a large body only if few of them have one."""
+        """Give the request a thread; requests with a large body get only a few threads."""
         if arriving.is_streamed:
             if not self._may_stream():
                 arriving.deadline = time.monotonic() + THREAD_WAIT_SECONDS

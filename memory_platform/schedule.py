@@ -25,7 +25,7 @@ BEAT_SCHEDULE = {
     "Embed pending memories": _every(30.0, "memories.tasks.sweep_pending_embeddings", expires=False),
     "Continue re-embedding": _every(30.0, "memories.tasks.sweep_embedding_models"),
     "Extend vector indexes": _every(5.0, "memories.tasks.extend_vector_indexes_task"),
-    # An idle system shows its counts within two seconds.
+    # So that counts are up to date within two seconds on an idle system.
     "Update retrieval counts": _every(2.0, "memories.tasks.fold_retrievals_task"),
     "Find near-duplicates and contradictions": _every(60.0, "memories.tasks.compare_new_memories_task"),
     "Find unused and expiring memories": _every(600.0, "memories.tasks.find_hygiene_problems_task"),

@@ -1,4 +1,4 @@
-"""Delete or redact the rows of one part, and count what that takes: steps inside a transaction (ADR-0130)."""
+"""Delete, redact or count the rows of one part: steps inside a transaction (ADR-0130)."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence

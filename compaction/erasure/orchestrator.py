@@ -42,7 +42,7 @@ _LEASE = timedelta(minutes=10)
 SLICE = timedelta(minutes=3)
 #: Attempts without a batch, or whose worker died, before the erasure fails.
 ATTEMPTS_MAX = 20
-#: A younger erasure is most likely on its way to a worker.
+#: A younger erasure is probably still queued for a worker.
 _GRACE = timedelta(seconds=60)
 _SWEPT_MAX = 50
 _COUNTING, _SIGNING = "counting", "signing"
@@ -111,7 +111,7 @@ class _Claim:
 
     @property
     def clock(self) -> datetime:
-        """The time, reckoned from the one that the task was given."""
+        """The current time: the task's start time plus the time elapsed since."""
         return self.now + timedelta(seconds=time.monotonic() - self.began)
 
     def rows(self) -> ErasureQuerySet:

@@ -48,9 +48,9 @@ from memories.services.partitions.paths import is_within
 from memories.tenancy.queries.conditions import session_summary_condition
 from memory_platform.postgres.base import APPS, has_tenant
 
-#: Derived from other rows, and written by triggers and workers while those go.
+#: Derived from other rows; triggers and workers may write them while those rows are deleted.
 UNCOUNTED = frozenset({PartitionCount, PartitionCountChange, UnsealedAuditEntry})
-#: Deleted in one transaction with the tenant, and not before.
+#: Deleted in the same transaction as the tenant.
 _AUDIT_LOG = (AuditSeal, AuditEntry)
 #: Rows erased in one transaction, with those that belong to them.
 ROWS_BATCH = 500

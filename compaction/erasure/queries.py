@@ -57,7 +57,7 @@ def all_ids(rows: "QuerySet[Any]") -> list[Any]:
 def delete_rows(rows: "QuerySet[Any]", ids: Iterable[Any]) -> None:
     """Delete rows by primary key without reading them; rows that refer to them are deleted before.
 
-    A row that was forgotten fails the transaction with a foreign key error instead of vanishing uncounted.
+    If a referring row still exists, the transaction fails with a foreign key error, so no row is deleted uncounted.
     """
     chosen: Any = rows.model._default_manager.filter(pk__in=list(ids))
     chosen._raw_delete(chosen.db)

@@ -81,7 +81,7 @@ class Selection:
 
     @cached_property
     def cited_messages(self) -> "QuerySet[Any]":
-        """The messages of other sessions that a journal took the one memory from."""
+        """The messages of other sessions from which a journal took the memory to erase."""
         rows = Message.objects.for_tenant(self.tenant_id)
         if self.scope != Erasure.Scope.MEMORY:
             return rows.none()
@@ -94,7 +94,7 @@ class Selection:
         return path_condition(column, self.path, exact=False) or Q(pk__isnull=False)
 
     def around(self, column: str) -> Q:
-        """Rows above the partition, and those in it and below it that the erasure leaves."""
+        """Rows above the partition, and those in it and below it that are not erased."""
         above = Q(**{f"{column}__in": [place.path for place in parse_partition(self.path).ancestors()]})
         return above if self.is_partition else above | self.within(column)
 

@@ -1,4 +1,4 @@
-"""Erase a memory, a partition or the tenant: what would go, confirmation, progress and receipts; retention policies."""
+"""Erase a memory, a partition or the tenant: dry run, confirmation, progress and receipts; retention policies."""
 
 from datetime import datetime
 from http import HTTPStatus
@@ -81,7 +81,7 @@ def retention_remove(request: HtmxRequest, policy_id: int) -> HttpResponseBase:
 
 @tenant_page("admin", to_change="admin")
 def erase(request: HtmxRequest) -> HttpResponseBase:
-    """What erasing the target of the URL means; a POST counts what would go."""
+    """Explain what erasing the target of the URL means; a POST counts what would be erased."""
     form = EraseForm(request.POST if request.method == "POST" else request.GET)
     if not form.is_valid():
         raise Http404

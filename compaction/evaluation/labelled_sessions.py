@@ -29,7 +29,7 @@ from compaction.services.pipeline.stored_statements import CitedStatement
 from context.services.assembly.model_catalog import DEFAULT_MODEL
 from context.services.profiles.compaction_policy import CompactionPolicy
 
-#: The default policy, but for the newest messages: all are summarised, or their labels could not be measured.
+#: The default policy, except that the newest messages are summarised too; otherwise their labels could not be measured.
 POLICY = CompactionPolicy(preserve_messages=0, preserve_share=0.0)
 #: Large enough that the budget of a summary is the policy's share of the messages.
 WINDOW_TOKENS = 128_000

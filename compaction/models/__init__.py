@@ -1,4 +1,4 @@
-"""Sessions, their messages, and what became of those: compactions, runs, prompts. Erasures. Alerts."""
+"""Sessions, messages, compactions with their runs and prompts, erasures, and alerts."""
 
 from compaction.models.alerts import Alert, AlertDelivery, AlertDestination, AlertRule
 from compaction.models.compactions import Compaction, CompactionMember, CompactionPrompt, ProviderBreaker, Run

@@ -161,7 +161,7 @@ class CompactionMember(models.Model):
 
 
 class CompactionPrompt(models.Model):
-    """One version of a tenant's own prompt; the current one has no `recorded_to`. Version 1 is the code's."""
+    """One version of a tenant's own prompt; the current one has no `recorded_to`. Version 1 is built in."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
     version = models.PositiveIntegerField()
@@ -188,7 +188,7 @@ class CompactionPrompt(models.Model):
 
 
 class Run(models.Model):
-    """One piece of background work, an event to agents. Its worker has a lease; after it expires another takes over."""
+    """One piece of background work, called an event for agents. If its worker's lease expires, another takes over."""
 
     class Kind(models.TextChoices):
         COMPACTION = "compaction"

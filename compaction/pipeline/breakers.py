@@ -12,7 +12,7 @@ COOLDOWN = timedelta(minutes=15)
 
 
 def is_provider_off(tenant_id: UUID, provider: str, *, now: datetime) -> bool:
-    """Return whether the provider is off at `now`. Called with no scope open, as are the others here."""
+    """Return whether the provider is off at `now`. Called with no scope open, like all functions here."""
     with tenant_scope(tenant_id):
         rows = ProviderBreaker.objects.for_tenant(tenant_id).of_provider(provider)
         return bool(rows.open_at(now).exists())

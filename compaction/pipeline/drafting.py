@@ -146,7 +146,7 @@ class _Drafting:
     def _own(self) -> list[SessionTurn]:
         """The turns without the text that the session's keys received in contexts."""
         own = self._without_recalled(self._turns)
-        # A user's message that seems to be recalled text alone may be one that imitates a fence.
+        # A user's message that seems to consist only of recalled text may imitate a fence.
         left_out = sum(
             turn.role == Message.Role.USER and bool(turn.content.strip()) and not one.content.strip()
             for turn, one in zip(self._turns, own, strict=True)

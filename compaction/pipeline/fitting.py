@@ -15,7 +15,7 @@ from memories.services.time_limits import in_time
 ADDED_WORTH_MIN = 0.12
 #: Tokens around a statement that is added: a heading of its day, separators.
 ADDED_STATEMENT_TOKENS = 6
-#: The most of the budget that lost statements may take from others while the share is below the floor.
+#: The largest share of the budget that lost statements may take from others while retention is below the floor.
 EXCHANGED_SHARE_MAX = 0.25
 
 

@@ -63,7 +63,7 @@ NEAR_DUPLICATE_SIMILARITY = 0.95
 NEAR_MEMORIES_MAX = 20_000
 #: The nearest of them, and of the texts before it, that are compared word by word.
 NEAREST_COMPARED = 10
-#: The memories without a vector, those with the most words in common, that a fact may replace besides the nearest.
+#: Besides the nearest memories, a fact may replace this many without a vector: those with the most words in common.
 WORDS_COMPARED = 10
 #: Vectors of memories per read: they and their cosines take a few MB.
 ROWS_READ = 1_000

@@ -50,7 +50,7 @@ WAITING_SPAN_TOKENS_MAX = 80_000
 COMPACTION_ATTEMPTS_MAX = 10
 #: Maximum drafts of one attempt, if messages change in the meantime.
 DRAFTS_MAX = 3
-#: The last step of a draft; storing it takes next to no time.
+#: The last step of a draft; storing it takes almost no time.
 LAST_STEP = "checked"
 _TIME_LIMIT = "time_limit"
 _BY = Actor.system("compaction")
@@ -271,7 +271,7 @@ def _supersede_replaced(compaction: Compaction, now: datetime) -> None:
 
 
 def _postponed(claim: _Claim, away: ProviderUnavailableError, now: datetime) -> CompactionRunResult:
-    """Return the run to the queue, to be claimed after the wait and not before."""
+    """Return the run to the queue; it cannot be claimed before the wait is over."""
     with tenant_scope(claim.run.tenant_id):
         claim.lease().postpone(now + away.wait, away.code)
     return CompactionRunResult(Compaction.State.PENDING, away.code, away.wait)

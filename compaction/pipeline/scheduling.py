@@ -26,7 +26,7 @@ SESSIONS_BATCH = 50
 BATCHES_MAX = 20
 _SWEEP_LOCK = "compaction.sweep-sessions"
 PLACE_KEPT_SECONDS = 3600
-#: A younger run is most likely in the broker already.
+#: A younger run is probably still queued in the broker.
 RUN_GRACE = timedelta(seconds=60)
 _RUNS_BATCH = 50
 

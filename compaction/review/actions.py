@@ -118,7 +118,8 @@ def withdraw_review(*, compaction: Compaction, by: Actor, now: datetime) -> Comp
 def reopen_compaction(*, compaction: Compaction, by: Actor, now: datetime) -> Compaction:
     """Return a rejected, rolled-back or superseded proposal to the queue.
 
-    A superseded one replaces the one that waits now. The facts of a rolled-back one wait to be stored again.
+    A superseded one replaces the proposal that waits now. The facts of a rolled-back one are stored when it is approved
+    again.
     """
     current, session, state = _lock_for(compaction, states.REOPEN)
     if current.state == Compaction.State.SUPERSEDED:
@@ -140,7 +141,7 @@ def reopen_compaction(*, compaction: Compaction, by: Actor, now: datetime) -> Co
 
 @transaction.atomic
 def undo_approval(*, compaction: Compaction, by: Actor, now: datetime) -> Compaction:
-    """Roll back an approved compaction and return it to the queue. Raises as those two actions do."""
+    """Roll back an approved compaction and return it to the queue. Raises the errors of both actions."""
     rolled_back = roll_back_compaction(compaction=compaction, by=by, now=now)
     return reopen_compaction(compaction=rolled_back, by=by, now=now)
 

@@ -46,7 +46,7 @@ ROLL_UP = PartitionSummary.Origin.ROLL_UP
 _BY = Actor.system("roll-up")
 #: Memories of the partition itself that one roll-up reads: pinned ones, then the newest.
 MEMORIES_READ_MAX = 1_000
-#: The same for the partitions below it, of each and together.
+#: The same for the partitions below it: for each of them, and in total.
 BELOW_READ_MAX, ALL_BELOW_READ_MAX = 20, 500
 _LEASE = timedelta(minutes=5)
 #: Time limit of the model.

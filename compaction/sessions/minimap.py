@@ -93,7 +93,7 @@ def minimap(
 
 
 def _most(group: Sequence[Outline], name: str) -> str:
-    """Return the role or state with the most tokens; among equals the first."""
+    """Return the role or state with the most tokens; if several are equal, the first."""
     tokens: Counter[str] = Counter()
     for outline in group:
         tokens[getattr(outline, name)] += outline.weight

@@ -226,7 +226,7 @@ class MessageQuerySet(SessionRows):
         return totals
 
     def containing_text(self, text: str) -> Self:
-        """Messages with every word of `text`, however inflected."""
+        """Messages with every word of `text` in any inflected form."""
         return self.filter(search_vector=SearchQuery(text, config=DEFAULT_TEXT_SEARCH_CONFIG, search_type="websearch"))
 
     def applied_summary_memory_ids(self) -> list[str]:

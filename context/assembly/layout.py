@@ -171,7 +171,7 @@ def trim_blocks_to_budget(
             rendered.text, [(block.text, block.tokens) for block in ordered], request.model
         )
         if tokens <= request.max_tokens or not kept:
-            # a context of one section from the best down has its blocks in the places that packing gave them
+            # a context of one section, ordered by score, already has its blocks at the positions from packing
             placed = [
                 block if block.position == position else block.changed(position=position)
                 for position, block in enumerate(ordered)
@@ -191,8 +191,8 @@ def trim_blocks_to_budget(
 def drop_blocks(blocks: Sequence[Block], tokens: int, inflated: Mapping[int, int]) -> list[Block]:
     """Return the blocks without some that together have `tokens`; at least one is dropped.
 
-    First go the `inflated` ones, by number with the tokens that they are written in, the longest first: one text full
-    of escaped characters, which packing counted without the escapes, must not displace all others. Then go the last.
+    The `inflated` blocks (number to rendered tokens) are dropped first, the longest first: packing counted them without
+    escape characters, and one such text must not displace all others. Then the last blocks are dropped.
     """
     last_first = [number for number in reversed(range(len(blocks))) if number not in inflated]
     dropped: set[int] = set()

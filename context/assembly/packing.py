@@ -201,7 +201,7 @@ def _remaining_pinned(
     below = {item.memory["id"] for item in over if item.composite_score < packing.minimum_score}
     chosen.outcomes |= dict.fromkeys(below, BELOW_MINIMUM_SCORE)
     if over:
-        # what this choice excludes may still be chosen later, and counts there
+        # memories that this choice excludes may be chosen later and are recorded then
         chosen.optimal_score = chosen.upper_bound = chosen.total_score
     return [item for item in over if item.memory["id"] not in below]
 

@@ -68,7 +68,7 @@ def load_evaluation_corpus(run: EvaluationRun, *, now: datetime) -> EvaluationCo
             return evaluation_corpus_from_golden_questions(run.tenant_id, now=now)
     if run.corpus_kind == EvaluationRun.Corpus.GOLDEN_COPY:
         with tenant_scope(run.tenant_id):
-            # at one time for all models, so that their runs have the same corpus
+            # all models use the same time, so that their runs have the same corpus
             copy = copy_golden_questions(run.tenant_id, now=run.created_at, most=COPIED_MEMORIES_MAX)
         return evaluation_corpus_from_corpus(copy)
     if run.corpus_kind == EvaluationRun.Corpus.UPDATED_FACTS:

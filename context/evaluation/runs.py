@@ -53,7 +53,7 @@ EVALUATION_ATTEMPTS_MAX = 5
 TENANT_RUNS_MAX = 1
 #: Answers are stored, and progress is shown, this often.
 _WRITE_EVERY_SECONDS = 1.0
-#: A younger run is most likely on its way to a worker.
+#: A younger run is probably still queued for a worker.
 EVALUATION_RUN_GRACE = timedelta(seconds=60)
 _RUNS_BATCH = 50
 #: Steps that a run shows.
@@ -108,7 +108,7 @@ def run_evaluation(
     except (PlatformError, EmbeddingError) as error:
         return claim.fail(getattr(error, "code", "embedder_unavailable"), error.detail)
     except OperationalError:
-        raise  # the database is away: another worker continues the run when the claim expires
+        raise  # the database is unreachable: another worker continues the run when the claim expires
     except KeyboardInterrupt:
         claim.fail("interrupted", "It was interrupted. You can resume it.")
         raise

@@ -68,7 +68,7 @@ def budget_parts(blocks: Iterable[tuple[str, int]], *, used: int, max_tokens: in
 
 #: Below this share of the window a budget is drawn larger than it is.
 SHARE_TO_SCALE = 0.5
-#: Then each part of the window around it takes the first share of the bar, in percent, and each gap the second.
+#: In that case, the widths of each part of the window outside the budget and of each gap, in percent of the bar.
 OUTSIDE_PERCENT, BREAK_PERCENT = 8.0, 1.2
 
 RESERVE, SAFETY, DIRECTIVE, BEYOND = "reserve", "safety", "directive", "window"

@@ -71,7 +71,7 @@ class ReceiptFigures:
         return round(100 * self.excluded / considered, 1) if considered else None
 
 
-#: In place of the prefix of a key: contexts that no key requested.
+#: Takes the place of a key's prefix for contexts that were requested without a key.
 NO_KEY = "none"
 #: The codes of warnings about a part of a context that failed.
 FAILURE_CODES = (
@@ -244,7 +244,7 @@ class ReceiptQuerySet(TenantRows):
 
 
 def _json_text(value: Any) -> str:
-    """Return a value as JSON, what JSON does not know as a Django field writes it."""
+    """Return a value as JSON; types unknown to JSON are written as a Django field writes them."""
     return orjson.dumps(value, default=_DJANGO_JSON.default, option=orjson.OPT_PASSTHROUGH_DATETIME).decode()
 
 

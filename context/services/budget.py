@@ -23,7 +23,7 @@ MAX_RESPONSE_RESERVE_TOKENS = 4_096
 MIN_RESPONSE_RESERVE_TOKENS = 500
 #: Share of the window kept free where tokens cannot be counted exactly.
 SAFETY_SHARE = 0.05
-#: Below this, memory is squeezed and callers should say so.
+#: Below this number of tokens, callers should warn that there is little room for memory.
 CONSTRAINED_BELOW_TOKENS = 256
 #: The fallback if no tokenizer table can be read.
 BYTES_PER_TOKEN = 4

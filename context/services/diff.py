@@ -77,7 +77,7 @@ def unmoved_keys(changes: Sequence[RankChange[RankKey]]) -> list[RankKey]:
     `changes` are in the later order, as `rank_changes` returns them. Of equally many, those that end first count.
     """
     both = [change for change in changes if change.before is not None and change.after is not None]
-    ends: list[int] = []  # the least last rank of a chain of each length
+    ends: list[int] = []  # the lowest final rank of a chain of each length
     chain_ends: list[int] = []  # the place of the change that ends it
     previous: list[int] = []
     for place, change in enumerate(both):

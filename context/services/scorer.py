@@ -1,4 +1,7 @@
-"""The composite score of a memory (ADR-0040). Its numbers are locked: a change takes a new ADR and an evaluation."""
+"""The composite score of a memory (ADR-0040).
+
+Its numbers are locked: changing them requires a new ADR and an evaluation.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -20,7 +20,7 @@ NEAR_TOKENS, FAR_TOKENS = 2_000, 32_000
 BUDGETS_TESTED_MAX_GREEDY, BUDGETS_TESTED_MAX = 600, 100
 #: Budgets that are assembled in full before the search reports none.
 TRIES_MAX = 4
-#: For one retrieval: after that no further budget is packed.
+#: The time limit for one retrieval; after it, no further budget is packed.
 SEARCH_SECONDS_MAX = 1.0
 
 

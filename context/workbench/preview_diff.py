@@ -23,7 +23,7 @@ from context.workbench.preview import ExcludedRow, IncludedRow, Preview
 
 #: Scores that differ by less are displayed as the same number.
 SCORE_SHOWN = 0.0005
-#: Of one row of the rank chart, and of the gap between its two columns. The stylesheet repeats the height.
+#: The height of a row of the rank chart, which the stylesheet repeats, and the width of the gap between its columns.
 ROW_HEIGHT_PX = 68
 SLOPE_WIDTH_PX = 112
 #: Maximum unmoved blocks shown; more are collapsed.
@@ -102,7 +102,7 @@ class PreviewDiff:
 
     @cached_property
     def _places_of(self) -> list[tuple[dict[tuple[str, str], int], dict[Anchor, ExcludedRow]]]:
-        """Of either preview, the version of each included item, and the excluded rows by anchor."""
+        """For each preview, the version of each included item, and the excluded rows by anchor."""
         return [
             (
                 {(row.block.anchor.type, row.block.anchor.id): row.block.anchor.version for row in side.included},

@@ -25,7 +25,7 @@ from memories.tenancy.sweep_locks import SweepLock, sweep_lock
 logger = logging.getLogger(__name__)
 
 MAX_ERROR_CHARACTERS = 200
-#: A younger memory is most likely being embedded by its writer.
+#: A younger memory is probably being embedded by its writer.
 PENDING_GRACE = timedelta(seconds=10)
 #: Memories per sweep, which are put in order once, and per batch; the next sweep follows in seconds.
 SWEEP_MAX = 20_000

@@ -31,7 +31,7 @@ def _fold_growth_of(tenant_id: UUID) -> int:
 
 
 def _doublings(tenant_id: UUID) -> int:
-    """Return how often a tenant has doubled since its searches drop common words; 0 below that size."""
+    """Return how often a tenant doubled since it reached the size at which searches drop common words; 0 below."""
     with tenant_scope(tenant_id):
         root = PartitionCount.objects.for_tenant(tenant_id).filter(path="")
         rows = root.values_list("subtree_rows", flat=True).first() or 0

@@ -29,7 +29,7 @@ _SCOPE = "app.scope"
 _READ = "SELECT coalesce(current_setting('app.scope', true), '')"
 #: The scope of the innermost block inside a transaction.
 _open: ContextVar[tuple[str, str] | None] = ContextVar("open scope", default=None)
-#: What ends the transaction of the last write of a request; see `last_write_held`.
+#: The stack that ends the transaction of the last write of a request; see `last_write_held`.
 _last_write: ContextVar[ExitStack | None] = ContextVar("last write", default=None)
 
 

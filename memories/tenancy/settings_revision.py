@@ -18,7 +18,7 @@ _TRIGGER = (
     "CREATE TRIGGER settings_changed_by_{event} AFTER {event} ON {table} REFERENCING {rows} TABLE AS changed"
     " FOR EACH STATEMENT EXECUTE FUNCTION memories_settings_changed()"
 )
-#: The rows after a statement, or the deleted rows of a deletion.
+#: For each event, the rows that the trigger reads: as changed, or as deleted.
 _EVENTS = {"insert": "NEW", "update": "NEW", "delete": "OLD"}
 
 

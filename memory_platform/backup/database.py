@@ -53,7 +53,7 @@ UNION ALL SELECT format('function %s of %s, definer %s, %s', p.oid::regprocedure
 UNION ALL SELECT DISTINCT format('role %s: superuser %s, bypasses policies %s', rolname, rolsuper, rolbypassrls)
     FROM ours, aclexplode(relacl) AS a JOIN pg_roles ON pg_roles.oid IN (a.grantee, a.grantor)
 """
-#: What Postgres writes differently when it reads an expression that it wrote.
+#: The parts of an expression that differ when Postgres writes it, reads it and writes it again.
 _CASTS = re.compile(r"::(character varying|text)(\[\])?|[()]")
 _TABLES = """
 SELECT n.nspname, c.relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
@@ -122,7 +122,7 @@ def _others_after_closing(server: psycopg.Connection, database: str) -> int:
     deadline = monotonic() + CLOSING_SECONDS
     while True:
         row = server.execute(_OTHERS, [database]).fetchone()
-        server.rollback()  # or the statistics of the transaction's first look would be seen again
+        server.rollback()  # a transaction would see the same statistics again
         if not (row and row[0]) or monotonic() > deadline:
             return row[0] if row else 0
         sleep(0.1)

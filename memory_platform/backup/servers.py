@@ -16,7 +16,7 @@ from memory_platform.embedded.provision import DatabaseLogin, embedded_logins
 from memory_platform.postgres.roles import API, CONSOLE, MAINTENANCE
 
 _STOP_SECONDS = 30.0
-#: Where servers are; another deployment has others.
+#: Settings with addresses of servers, which differ between deployments.
 _ADDRESSES = ("DATABASE_", "CELERY_BROKER_URL", "CACHE_URL", "DATA_DIR", "HOST", "PORT")
 
 

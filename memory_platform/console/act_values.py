@@ -226,7 +226,7 @@ def _restore_snapshot(tenant_id: UUID, values: Values, **who: Any) -> None:
 
 
 def _compactions(tenant_id: UUID, target_ids: Collection[str]) -> Values:
-    """Return state, summary and, by number, whether each fact is struck; of waiting ones an empty reason."""
+    """Return state, reason (empty while it waits), summary and, by number, whether each fact is struck."""
     values: dict[str, dict[str, Any]] = {}
     for pk, row in _rows(Compaction, tenant_id, target_ids).items():
         values[pk] = {name: getattr(row, name) for name in ("state", "decision_reason", *SUMMARY_VALUES)}

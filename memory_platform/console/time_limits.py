@@ -14,7 +14,7 @@ REQUEST_SECONDS = 30.0
 
 
 class _LoopTime:
-    """The time of the loops of one request, from the first of them: the body is read, and turns are taken, before."""
+    """The time limit of the loops of one request. It starts with the first loop, so reading the body does not count."""
 
     def __init__(self) -> None:
         self._end: float | None = None

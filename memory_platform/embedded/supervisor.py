@@ -341,7 +341,7 @@ def web_arguments(bind: str, *, processes: int) -> list[str]:
 
 
 def _load_application() -> Any:
-    """Load Django, which reads the environment now. Raises `StartError` for a value that cannot be meant."""
+    """Load Django, which reads the environment now. Raises `StartError` for an invalid value."""
     try:
         application = import_module("memory_platform.application")
         application.load()

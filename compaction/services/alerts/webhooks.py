@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 _PURPOSE = b"alert webhook"
 _MARK = "whsec_"
-#: Networks of IPv6 addresses that contain an IPv4 address, and one of sites, which Python takes for global ones.
+#: IPv6 networks that Python considers global: those whose addresses contain an IPv4 address, and a site-local one.
 _NOT_PUBLIC = tuple(
     map(
         ip_network,

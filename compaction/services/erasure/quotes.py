@@ -28,7 +28,7 @@ class QuotedTexts:
 
     def __init__(self, texts: Iterable[str]) -> None:
         found: dict[int, list[_Runs]] = {}
-        #: Texts too short for that: only their exact repetition is a quotation.
+        #: Texts that are too short for this: only an exact repetition counts as a quotation.
         self._short: set[tuple[str, ...]] = set()
         for text in in_time(texts):
             words = _words(text)

@@ -151,7 +151,7 @@ class _Texts:
                 self._numbers[stem].append(number)
 
     def most_like(self, sentence: str, count: int) -> list[int]:
-        """Return the texts that say `SOURCE_SHARE_MIN` of a sentence or more, the most similar and the first before."""
+        """Return the texts that contain at least `SOURCE_SHARE_MIN` of a sentence, most similar and earliest first."""
         stems = shared_stems(sentence)
         counts = Counter(number for stem in stems for number in self._numbers.get(stem, ()))
         like = [number for number, shared in counts.items() if shared >= SOURCE_SHARE_MIN * len(stems)]

@@ -1,4 +1,4 @@
-"""The title of a session: from its metadata, else how the user began, else the beginning of its id."""
+"""The title of a session: from its metadata, else from the user's first message, else the beginning of its id."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -21,7 +21,7 @@ from memories.services.time_limits import in_time
 #: A longer list is indexed by weight if the weights that it can reach are few enough; otherwise it is pruned.
 MAX_SPARSE_STATES = 500
 MAX_CELLS = 1 << 22
-#: Bits that may go into remembering which flip reached which cell: 64 MiB.
+#: The maximum number of bits that record which flip reached which cell: 64 MiB.
 MAX_TRACE_BITS = 1 << 29
 #: A longer pruned list takes too much memory: the search ends as if its work limit were reached.
 MAX_STATES = 1 << 18
@@ -108,7 +108,7 @@ class CoreSearch:
         return self._best
 
     def _deal(self) -> Iterator[tuple[int, Flip]]:
-        """Yield the flips that are not on the lists from the start, in turn."""
+        """Yield, alternately for both lists, the flips that are not on them from the start."""
         rests = [hand[len(states) - 1 :] for hand, states in zip(self._hands, self._lists, strict=True)]
         for flips in zip_longest(*rests):
             yield from ((side, flip) for side, flip in enumerate(flips) if flip is not None)

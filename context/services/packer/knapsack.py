@@ -28,7 +28,7 @@ from context.services.packer.relaxation import (
     relax_knapsack,
 )
 
-#: How many items the first search may choose otherwise, and how many times more each further one.
+#: The number of items that the first search may choose differently, and its factor for each further search.
 FIRST_CORE_ITEMS = 16
 CORE_GROWTH = 3
 #: Rows that leave more than this share of the gap are not worth more searches.
@@ -109,10 +109,10 @@ def _strongest(problem: Knapsack, plain: BoundSearch, best: CoreSolution) -> lis
 
 
 class BoundSearch:
-    """Searches further and further below one bound, until no better solution that meets its row can be left."""
+    """Searches in steps below one bound, until no better solution that meets its row is possible."""
 
     def __init__(self, problem: Knapsack, relaxation: Relaxation, core_items: int) -> None:
-        """Prepare a first search that chooses otherwise for about `core_items` items."""
+        """Prepare a first search that may choose differently for about `core_items` items."""
         self._problem = problem
         self._relaxation = relaxation
         self._costs = np.sort(relaxation.costs)

@@ -107,7 +107,7 @@ def grid_row(problem: Knapsack) -> ConstraintRow | None:
 
 
 class _LinearOptimum:
-    """The knapsack with other values and items that may be cut: the best per weight, the last one in part."""
+    """The knapsack with other values and divisible items: the best per weight are taken, the last one in part."""
 
     def __init__(self, values: Floats, problem: Knapsack) -> None:
         useful = np.flatnonzero(values > 0)

@@ -28,7 +28,7 @@ from memory_platform.web.rendering import loads_result_later, render_page
 
 #: Fields of the page's form; every other input of a run is passed on unchanged.
 TYPED = ("query", "partition", "max_tokens", "left", "right", "left_budget", "right_budget")
-#: Inputs that one run has and a pair of runs does not.
+#: Inputs of a single run that a pair of runs does not have.
 NOT_OF_A_PAIR = (*NOT_OF_A_RUN, "profile", "budget_profile")
 
 

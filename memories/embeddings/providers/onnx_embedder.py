@@ -36,7 +36,7 @@ class OnnxEmbedder:
 
     def embed(self, texts: Sequence[str]) -> EmbeddingVectors:
         vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
-        # of similar length together, because a batch is padded to its longest text
+        # texts of similar length share a batch, because a batch is padded to its longest text
         order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
         for start in range(0, len(order), self.batch_size):
             places = order[start : start + self.batch_size]

@@ -19,7 +19,8 @@ Vector = Sequence[float] | NDArray[np.float32]
 #: Maximum dimension of an index of halfvec.
 MAX_INDEX_DIMENSION = 4_000
 
-#: Ends what `begin_index_scan` began, as columns of the statement that reads along the index: it is planned before.
+#: Columns that reset the settings of `begin_index_scan`, in the statement that reads along the index: it is planned
+#: before.
 INDEX_SCAN_ENDS = "set_config('enable_sort', 'on', true), set_config('plan_cache_mode', 'auto', true)"
 #: The newest valid index whose name begins so. The rows are an estimate, of the last vacuum or analysis.
 INDEX_FOUND = """

@@ -9,7 +9,7 @@ from memories.services.time_limits import in_time
 
 #: Characters of an excerpt, and of them before the first matched word.
 EXCERPT_CHARACTERS, LEAD_CHARACTERS = 220, 60
-#: Letters that a word shares with each of its lexemes, folded: a stem ends elsewhere but begins alike.
+#: A word and each of its lexemes have the same first letters, at least this many, after folding.
 SHARED_LETTERS = 2
 
 _WORD = re.compile(r"[^\W_]+(?:[._:/@'’-]+[^\W_]+|_+[^\W_]+)*")

@@ -53,7 +53,7 @@ def renew_recovery_codes(*, user: User, by: Actor, now: datetime) -> list[str]:
 
 @transaction.atomic
 def remove_second_factor(*, user: User, by: Actor, now: datetime) -> bool:
-    """Let a user sign in with the password alone; False if that was so already."""
+    """Remove a user's second factor; return False if there was none."""
     is_removed = bool(SecondFactor.objects.of_user(user.pk).delete()[0])
     if is_removed:
         record_of_account("remove_second_factor", user, by=by, now=now)

@@ -25,7 +25,7 @@ class SignInNoticeQuerySet(models.QuerySet[Any]):
         return self.filter(pk=user_id)
 
     def locked_row(self, user_id: int, **created: Any) -> Any:
-        """The row of a user, created where missing, locked until the transaction ends."""
+        """The row of a user, created if missing, locked until the transaction ends."""
         self.bulk_create([self.model(pk=user_id, **created)], ignore_conflicts=True)
         return self.of_user(user_id).select_for_update().get()
 

@@ -61,7 +61,7 @@ class AuditEntryQuerySet(TenantRows):
         return self.filter(pk__in=first.union(*others))
 
     def without_agent_traffic(self) -> Self:
-        """Entries without what API keys do in every turn."""
+        """Entries without the acts of API keys in every turn of a conversation."""
         return self.exclude(actor_kind="key", verb__in=[*AGENT_TRAFFIC, *UNLISTED])
 
     def latest_about(self, target_kinds: Iterable[str], target_ids: Iterable[str]) -> set[UUID]:

@@ -15,7 +15,7 @@ from memories.services.store.moments import PointInTime
 from memories.tenancy.queries.methods import rows_by, rows_ordered_by, rows_where
 from memories.tenancy.queries.prepared import send_prepared
 
-#: Of the reason that a failed piece of work keeps.
+#: The maximum length of the stored reason for a failure.
 ERROR_DETAIL_CHARACTERS_MAX = 300
 _KINDS = {"DateTimeField": datetime, "FloatField": float, "CharField": str, "UUIDField": UUID}
 

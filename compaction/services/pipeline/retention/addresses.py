@@ -68,7 +68,7 @@ def find_code(text: str) -> Iterator[FactMatch]:
 
 
 def find_urls(text: str) -> Iterator[FactMatch]:
-    """Yield URLs and domains; host without case, no slash at the end."""
+    """Yield URLs and domains; the host in lower case, without a slash at the end."""
     for match in _URL.finditer(text) if "." in text or "://" in text else ():
         written = _without_trailing(match[0])
         if len(written.partition("://")[2] or written) > 3:

@@ -58,7 +58,7 @@ def constraint_polarity(sentence: str, language: str = "") -> bool | None:
 
 
 def is_negated(sentence: str, language: str = "") -> bool:
-    """Return whether a sentence contains a word that negates, idioms such as "no problem" aside."""
+    """Return whether a sentence contains a word that negates, apart from idioms such as "no problem"."""
     cues = rule_cues(language or language_name(sentence))
     return cues.negatives.search(_plain(sentence, cues)) is not None
 
@@ -74,7 +74,7 @@ def split_pieces(text: str) -> list[str]:
 
 
 def content_stems(text: str) -> frozenset[str]:
-    """Return the first letters of the content words, figures apart."""
+    """Return the first letters of the content words, without numbers."""
     words = (word.replace("’", "'").removesuffix("'s") for word in _WORD.findall(text.casefold()))
     return frozenset(
         word[:CONSTRAINT_STEM_CHARACTERS]

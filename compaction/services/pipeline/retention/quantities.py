@@ -122,7 +122,7 @@ def _clock(match: re.Match[str]) -> FactMatch:
     hour = int(match["h"] or match["h12"])
     half = (match["half"] or match["half12"] or "").lower()
     minute = match["m"] or "00"
-    # "3:30" may be in the morning or in the afternoon; "3:30 pm" and "15:30" tell it
+    # "3:30" may be in the morning or in the afternoon; "3:30 pm" and "15:30" are unambiguous
     unclear = f"{hour % 12 or 12}:{minute}?"
     if not half and 1 <= hour <= 12 and not match["h"].startswith("0"):
         return FactMatch(match.start(), match[0], unclear)

@@ -1,4 +1,4 @@
-"""The many ways to write a unit or a currency, and the one that each is compared as."""
+"""The spellings of units and currencies, and the form in which each is compared."""
 
 _UNITS_TEXT = """
 km: km kms kilometre kilometres kilometer kilometers; m: m metre metres meter meters;

@@ -29,7 +29,7 @@ STATEMENT_WEIGHTS: Mapping[StatementKind, float] = {
 COUNTED_WORTH_MIN = 0.2
 #: The weight of a fact in a sentence that is not a statement, such as "It costs 5 EUR" without the product.
 OTHER_WEIGHT = 0.02
-#: Of a constraint in such a sentence, which may be an idiom ("you must be tired").
+#: The weight of a constraint in such a sentence, which may be an idiom ("you must be tired").
 OTHER_BINDING_WEIGHT = 0.1
 _WORD = re.compile(r"\w+")
 

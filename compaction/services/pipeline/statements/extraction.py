@@ -24,7 +24,7 @@ from memories.services.time_limits import in_time
 
 #: A sentence whose worth is below this is not a statement.
 WORTH_MIN = 0.12
-#: How much more probably a longer form must be understood than a shorter one.
+#: By how much the probability that a sentence is understood must be higher in a longer form than in a shorter one.
 FORM_COSTS: Mapping[Form, float] = {
     Form.ALONE: 0.0,
     Form.ONE_BEFORE: 0.1,

@@ -34,7 +34,7 @@ Feature = tuple[str, float]
 class Conversation:
     """The sentences of a conversation in order, and where their words of content occur.
 
-    Words around a sentence tell whether it is understood alone, words that come again tell what matters.
+    The words around a sentence show whether it can be understood alone; repeated words show what matters.
     """
 
     def __init__(self, parsed: Sequence[ParsedMessage]) -> None:

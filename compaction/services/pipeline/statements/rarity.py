@@ -11,7 +11,7 @@ from memories.services.tokens import load_encoding
 RARITY_ENCODING = "cl100k_base"
 #: The place in the table at which a word of two tokens counts, and the places added for every further token.
 RARE_PLACE, PLACES_PER_TOKEN, TOKENS_MAX = 100_000, 20_000, 6
-#: How much rarer words are worth more: weight grows with this power of the place.
+#: The weight of a word grows with this power of its place in the table, so rarer words weigh more.
 RARITY_EXPONENT = 0.3
 COMMON_PLACE = 300
 NUMBER_WEIGHT = 12.0

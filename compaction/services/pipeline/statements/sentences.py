@@ -16,7 +16,7 @@ CHARACTERS_READ_MAX = 60_000
 RUN_CHARACTERS_MAX = 4_000
 #: A line of at least this many characters may continue on the next one.
 WRAPPED_LINE_CHARACTERS_MIN = 55
-#: More words than this between quotation marks are somebody's text rather than a name.
+#: More words than this between quotation marks are a quoted text rather than a name.
 QUOTED_WORDS_MAX = 5
 #: A sentence is a quotation if at least this share of it is quoted.
 QUOTED_SHARE_MIN = 0.4

@@ -9,7 +9,7 @@ from context.services.scorer import ScoreColumn
 from memories.services.search.text_ranking import SHARE_AT
 from memories.services.time_limits import in_time
 
-#: ADR-0078. Shares of the messages next to it, those one further off, and a question right before it.
+#: ADR-0078. Shares of adjacent messages, of messages at distance two, and of a question directly before the message.
 SHARE_NEXT, SHARE_FURTHER, SHARE_OF_QUESTION = 0.35, 0.22, 0.43
 #: ADR-0078. Stated words beyond this number add nothing.
 WORDS_IN_FULL = 50

@@ -16,11 +16,11 @@ from context.services.scorer import SECONDS_PER_DAY, ScoreColumn
 
 #: ADR-0078. The number of the most relevant candidates that are compared with each other.
 _COMPARED_MAX = 60
-#: ADR-0078. The cosine between two memories from which on they count in full as saying the same.
+#: ADR-0078. From this cosine on, two memories count in full as making the same statement.
 ALIKE_IN_FULL = 0.7
-#: ADR-0078. How much of resemblance makes half of the full gain or loss.
+#: ADR-0078. The similarity that results in half of the full gain or loss.
 HALF_AT = 0.5
-#: Days between two memories from which on one is in full the newer.
+#: From this number of days between two memories on, one counts in full as the newer one.
 NEWER_IN_FULL_DAYS = 1.0
 #: More than any two memories are apart.
 EVER_SECONDS = 1e12

@@ -92,7 +92,7 @@ def _last_month_named(match: re.Match[str], asked: QuestionTime) -> Iterator[Tim
 
 
 def _ago(match: re.Match[str], asked: QuestionTime) -> Iterator[TimeSpan]:
-    """Yield a span as exact as the words: "two weeks ago" is that day, give or take half a week."""
+    """Yield a span as exact as the words: "two weeks ago" is that day plus or minus half a week."""
     word = match["count"].lower()
     count = int(word) if word.isdigit() else _NUMBERS[word]
     unit_days = {"day": 1.0, "week": 7.0, "month": 30.4, "year": 365.25}[match["unit"].lower()]

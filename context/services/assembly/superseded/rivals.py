@@ -144,7 +144,7 @@ def _of_newer(column: npt.NDArray[np.float64]) -> Matrix:
 
 
 def _worse_rank(alike: Matrix) -> Matrix:
-    """Return the rank of each two for each other by how alike they are, the worse of both; 0 is the best."""
+    """Return, for each pair, the worse of the two ranks by similarity that each has for the other; 0 is the best."""
     others = alike.copy()
     np.fill_diagonal(others, -1.0)
     ranks = np.argsort(np.argsort(-others, axis=1, kind="stable"), axis=1).astype(np.float64)

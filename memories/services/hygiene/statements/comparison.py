@@ -22,11 +22,11 @@ from memories.services.hygiene.statements.words import Word
 #: Pairs that are remembered, because contexts compare the same memories again and again: as many statements as
 #: `read_statement` remembers.
 PAIRS_CACHED = 128
-#: Words of a phrase that is found again at the other end of a sentence.
+#: The maximum number of words of a phrase that may be moved to the other end of a sentence.
 PHRASE_WORDS_MAX = 40
 #: In so few words, a comma may change who is meant: "Eat, grandma."
 COMMA_WORDS_MAX = 5
-#: Letters of a word from which a slip in it is recognised.
+#: The minimum number of letters of a word in which a typing error is recognised.
 TYPO_LETTERS_MIN = 7
 #: English words in which a doubled letter distinguishes the vowel before it, as in "scrapping" and "scraping".
 _SHORT_SYLLABLE = re.compile(r"[^aeiou]*[aeiou]+([^aeiou])\1(?:ing|ed|ers?|est|y|ies|l[ey])")

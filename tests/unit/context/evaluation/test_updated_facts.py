@@ -37,7 +37,7 @@ def test_it_is_as_large_as_its_readme_says(corpus: Corpus) -> None:
     categories = [question.category for question in corpus.questions]
     readme = (FOLDER / "README.md").read_text(encoding="utf-8")
     assert f"| facts | {len(facts)}, in two to four versions each ({versions} memories)" in readme
-    assert f"| beside them | {len(corpus.memories) - versions} memories" in readme
+    assert f"| other memories | {len(corpus.memories) - versions}:" in readme
     assert f"category `now` | {categories.count('now')}:" in readme
     assert f"category `then` | {categories.count('then')}," in readme
     assert (len(facts) >= 60, len(corpus.memories) - versions >= 500) == (True, True)

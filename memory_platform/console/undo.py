@@ -33,7 +33,6 @@ from memories.hygiene.actions import archive_memories, redo_hygiene, undo_hygien
 from memories.models import (
     ApiKey,
     AuditEntry,
-    HygieneAct,
     Invitation,
     Memory,
     MemoryLink,
@@ -41,6 +40,7 @@ from memories.models import (
     PartitionSummary,
     SavedView,
     Snapshot,
+    StoredAct,
     Tenant,
     TenantMemo,
 )
@@ -87,7 +87,7 @@ def _redo_hygiene(entry: AuditEntry, **who: Any) -> str:
 
 
 def _set_former_values(entry: AuditEntry, *, by: Actor, now: datetime) -> str:
-    acts = HygieneAct.objects.for_tenant(entry.tenant_id).with_id(entry.pk).filter(undone_at=None)
+    acts = StoredAct.objects.for_tenant(entry.tenant_id).with_id(entry.pk).filter(undone_at=None)
     act = acts.select_for_update().first()
     if act is None:
         raise Conflict("cannot_undo", "The change was undone, or its former values are no longer stored.")

@@ -59,9 +59,9 @@ from memories.tenancy.actions.invitations import revoke_invitation
 from memories.tenancy.actions.saved_views import restore_view
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import Conflict, NotFound
-from memory_platform.console.act_kinds import UNDONE_WHILE_LATEST
 from memory_platform.console.act_values import VALUE_KINDS, changed_later, set_former_values
-from memory_platform.console.acts import is_archived_by, latest_acts
+from memory_platform.console.activity import is_archived_by, latest_acts
+from memory_platform.console.undo_rules import UNDONE_WHILE_LATEST
 from memory_platform.web.numerals import counted
 
 _APPLIED = ("apply_compaction", "approve_compaction")

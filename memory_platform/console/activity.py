@@ -27,9 +27,9 @@ from memories.services.tenancy.act_labels import ACT_LABELS, REPEATED_ACTS, STOR
 from memories.tenancy.queries.audit import AuditEntryQuerySet
 from memories.tenancy.queries.tenants import users_by_username
 from memory_platform.console.act_changes import EDITS, changes_of, edited_values
-from memory_platform.console.act_kinds import FINAL, NOTES, NOTES_WITHOUT_VALUES, UNDONE_BY_ADMINS, UNDONE_WHILE_LATEST
 from memory_platform.console.act_targets import TARGETS_SHOWN_MAX, ActTarget, act_target, target_texts, targets_with
 from memory_platform.console.act_values import VALUE_KINDS, are_present, present_values, stored_values
+from memory_platform.console.undo_rules import FINAL, NOTES, NOTES_WITHOUT_VALUES, UNDONE_BY_ADMINS, UNDONE_WHILE_LATEST
 
 _CHANGED = "Changed since"
 #: Of acts whose former values were never stored, were deleted after a while, or were erased.

@@ -32,7 +32,7 @@ def pair_rows(path: Path) -> Iterator[tuple[dict[str, float], bool]]:
     from context.services.profiles.scoring_profiles import RECALL
     from memories.search.retrieval import CandidateGate, RetrievalRequest, retrieve
     from memories.services.store.moments import PointInTime
-    from memories.store.readings import SearchScope
+    from memories.store.search_scope import SearchScope
 
     corpus = read_corpus(path)
     tenant_id, ids = load_staged_corpus(uuid4(), corpus, now=LATE, loaded=lambda _: None)

@@ -23,7 +23,8 @@ from context.services.profiles.scoring_profiles import ADR_0040, ScoringProfile
 from memories.models import EmbeddingModel, PartitionSummary, TenantMemo
 from memories.services.partitions.paths import PartitionPath, parse_partition
 from memories.services.store.moments import PointInTime
-from memories.store.readings import Candidate, SearchScope, read_memories, read_partition_summaries, read_summary
+from memories.store.readings import Candidate, read_memories, read_partition_summaries, read_summary
+from memories.store.search_scope import SearchScope
 from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import tenant_scope
 

@@ -15,7 +15,7 @@ from memories.services.store.moments import PointInTime
 from memories.services.store.version_steps import VersionStep, version_steps
 from memories.services.tenancy.id_prefix import id_prefix_bounds
 from memories.store.queries.memories import MemoryQuerySet
-from memories.store.readings import SearchScope
+from memories.store.search_scope import SearchScope
 from memories.tenancy.audit import Actor, record_search
 from memories.tenancy.scopes import tenant_scope
 

@@ -30,12 +30,12 @@ from memories.store.readings import (
     Candidate,
     CandidateQuery,
     CandidateRanks,
-    SearchScope,
     SentCandidates,
     read_candidates,
     send_candidates,
     send_neighbours,
 )
+from memories.store.search_scope import SearchScope
 from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.replica import read_from_replica
 from memories.tenancy.scopes import SecondScope, second_tenant_scope, tenant_scope

@@ -42,8 +42,8 @@ def pair_rows(path: Path) -> Iterator[tuple[dict[str, float], bool]]:
         scope = SearchScope(tenant_id, question.partition, moment)
         request = RetrievalRequest(scope, question.text, gate, adjacent_turn_reach=reach, with_vectors=True)
         found = retrieve(request)
-        asked = ScoringQuestion(question.text, moment.at, found.query.lexemes)
-        pool = CandidatePool(found.candidates, asked, found.vectors)
+        scoring_question = ScoringQuestion(question.text, moment.at, found.query.lexemes)
+        pool = CandidatePool(found.candidates, scoring_question, found.vectors)
         places = compared_places(pool)
         features = pair_features(pool, places)
         names = [str(pool.rows[place]["id"]) for place in places.tolist()]

@@ -126,9 +126,9 @@ class SourceReader:
             memo = self._part("memo", self._memo, key=present)
         earlier = self._part("stable_with", self._earlier) if request.stable_with else None
         path = self.partition.path if about is None else about
-        wanted = self._wanted_summaries(profile)
-        key = None if present is None else (self.reach, path, *wanted)
-        summaries = self._part("summaries", lambda: self._summaries(path, *wanted), key=key) or []
+        requested = self._wanted_summaries(profile)
+        key = None if present is None else (self.reach, path, *requested)
+        summaries = self._part("summaries", lambda: self._summaries(path, *requested), key=key) or []
         return ContextSources(
             partition=partition,
             profile=profile,

@@ -64,7 +64,7 @@ def merge_memories(*, tenant_id: UUID, groups: Mapping[UUID, Collection[UUID]], 
     act = StoredAct(tenant_id=tenant_id, act=StoredAct.Act.MERGE, at=now, archived_ids=others)
     for kept_id, members in groups.items():
         kept, merged = memories[kept_id], [memories[pk] for pk in members]
-        act.kept.append(_take_over(kept, merged, by, now))
+        act.kept.append(_transfer_values(kept, merged, by, now))
         act.link_ids += _link(kept, merged, by, now)
     for memory_id in others:
         archive_memory(memory=memories[memory_id], by=by, now=now)
@@ -163,9 +163,9 @@ def undo_hygiene(
     if act.act == StoredAct.Act.DISMISS:  # the pairs of a replacement refer to the act that lists them
         undo.pair_ids = act.pair_ids
     count = _change_back(act, memories, undo, by, now)
-    for taken in act.kept:
-        if UUID(taken["id"]) in memories:
-            count += _give_back(memories[UUID(taken["id"])], taken, by, now)
+    for transferred in act.kept:
+        if UUID(transferred["id"]) in memories:
+            count += _restore_values(memories[UUID(transferred["id"])], transferred, by, now)
     count += _mark_undone(act, now)
     pairs = 0 if act.act == StoredAct.Act.REPLACE else len(act.pair_ids)
     left = len(ids) + pairs + len(act.finding_ids) - count
@@ -275,10 +275,10 @@ def _locked_unarchived(tenant_id: UUID, memory_ids: Collection[UUID]) -> dict[UU
     return memories
 
 
-def _take_over(kept: Memory, merged: Sequence[Memory], by: Actor, now: datetime) -> dict[str, Any]:
+def _transfer_values(kept: Memory, merged: Sequence[Memory], by: Actor, now: datetime) -> dict[str, Any]:
     """Transfer the pin and counters of all to the kept memory; return the former and new values."""
     usefulness, retrievals, is_pinned, last = combine_memories([kept, *merged])
-    taken = {
+    transferred = {
         "id": str(kept.pk),
         "version": kept.version,
         "was_pinned": kept.pinned,
@@ -290,21 +290,21 @@ def _take_over(kept: Memory, merged: Sequence[Memory], by: Actor, now: datetime)
     }
     _count(kept, usefulness, retrievals, last)
     if is_pinned and not kept.pinned:
-        taken["version"] = update_memory(memory=kept, changes={"pinned": True}, by=by, now=now).version
-    return taken
+        transferred["version"] = update_memory(memory=kept, changes={"pinned": True}, by=by, now=now).version
+    return transferred
 
 
-def _give_back(kept: Memory, taken: Mapping[str, Any], by: Actor, now: datetime) -> int:
+def _restore_values(kept: Memory, transferred: Mapping[str, Any], by: Actor, now: datetime) -> int:
     """Return 1 if all values were restored, 0 if the memory was changed since and stays pinned."""
     usefulness, last = kept.usefulness_score, kept.last_retrieved_at
-    if usefulness == taken["usefulness"]:
-        usefulness = taken["usefulness_before"]
-    if (last and last.isoformat()) == taken["last_retrieved"]:
-        last = parse_datetime(taken["last_retrieved_before"] or "")
-    _count(kept, usefulness, max(kept.retrieval_count - taken["retrievals_added"], 0), last)
-    if not kept.pinned or taken["was_pinned"]:
+    if usefulness == transferred["usefulness"]:
+        usefulness = transferred["usefulness_before"]
+    if (last and last.isoformat()) == transferred["last_retrieved"]:
+        last = parse_datetime(transferred["last_retrieved_before"] or "")
+    _count(kept, usefulness, max(kept.retrieval_count - transferred["retrievals_added"], 0), last)
+    if not kept.pinned or transferred["was_pinned"]:
         return 1
-    if kept.archived_at is not None or kept.version != taken["version"]:
+    if kept.archived_at is not None or kept.version != transferred["version"]:
         return 0
     update_memory(memory=kept, changes={"pinned": False}, by=by, now=now)
     return 1

@@ -110,11 +110,10 @@ def tenant_overview_page(request: HtmxRequest) -> HttpResponseBase:
 def _tenant_figures(tenant_id: UUID, now: datetime) -> dict[str, Any]:
     needs = action_items([tenant_id])[tenant_id]
     tally = Memory.objects.tally_by_tenant([tenant_id], now)[tenant_id]
-    gone = tally.archived + tally.expired
     receipts = Receipt.objects.for_tenant(tenant_id)
     return {
         "memories": tally,
-        "gone": gone,
+        "archived_or_expired": tally.archived + tally.expired,
         "partition_count": Partition.objects.for_tenant(tenant_id).without_root().row_count(),
         "memo": TenantMemo.objects.for_tenant(tenant_id).current().first(),
         "contexts": list(receipts.newest_first().without_details()[:RECENT_CONTEXTS_MAX]),
@@ -249,8 +248,8 @@ def job_notifications(request: HtmxRequest) -> HttpResponse:
     texts = request.GET.getlist("item")[:WATCHED_MAX]
     outcomes = read_job_notifications(texts, [tenant.pk for tenant in tenants_of(request.operator)])
     answers = [(text, outcome) for text, outcome in outcomes.items() if outcome]
-    gone = [text for text in texts if text not in outcomes]
-    return render(request, "memory_platform/console/_job_notification.html", {"answers": answers, "gone": gone})
+    unknown = [text for text in texts if text not in outcomes]
+    return render(request, "memory_platform/console/_job_notification.html", {"answers": answers, "unknown": unknown})
 
 
 @require_POST

@@ -53,11 +53,11 @@ def measure_corpus(path: Path, profiles: Mapping[str, ScoringProfile], *, is_lat
     analyse()
     answers: Answers = []
     for question in EvaluationCorpus(corpus.name, "", corpus).questions(ids):
-        asked = replace(question, asked_at=LATE, as_of=None) if is_late else question
+        dated = replace(question, asked_at=LATE, as_of=None) if is_late else question
         measured: dict[str, list[float]] = {}
         for name, profile in profiles.items():
             settings = EvaluationSettings(tenant_id, profile, "greedy", "top_down", BUDGETS_TOKENS)
-            measured[name] = _values(measure_question(asked, settings))
+            measured[name] = _values(measure_question(dated, settings))
         answers.append((question.category, measured))
     return answers
 

@@ -85,9 +85,9 @@ def build_signal_case(
     gate = CandidateGate(max(BUDGETS_TOKENS), pool_size=CONVERSATION_RECALL.pool_size)
     reach = CONVERSATION_RECALL.adjacent_turn_reach
     found = retrieve(RetrievalRequest(scope, question.text, gate, adjacent_turn_reach=reach, with_vectors=True))
-    asked = ScoringQuestion(question.text, at, found.query.lexemes)
+    scoring_question = ScoringQuestion(question.text, at, found.query.lexemes)
     began = process_time()
-    scored = ProfiledScorer(CONVERSATION_RECALL, asked, found.vectors).score(found.candidates)
+    scored = ProfiledScorer(CONVERSATION_RECALL, scoring_question, found.vectors).score(found.candidates)
     took = process_time() - began
     sources = [names[str(one.memory["id"])] for one in scored]
     parts = {name: np.array([one.breakdown()[name] for one in scored]) for name in CONVERSATION_RECALL.weights}
@@ -245,9 +245,9 @@ def on_updated_facts(cases: list[SignalCase]) -> None:
     for name, weights in (("as shipped", shipped), ("without currency", shipped | {"supersession": 0.0})):
         values: list[float] = []
         for category in ("now", "then"):
-            asked = [case for case in cases if case.category == category]
-            values.append(float(np.mean([_is_first(case, case.score(weights)) for case in asked])))
-            values += _mean_shares(asked, weights)
+            selected = [case for case in cases if case.category == category]
+            values.append(float(np.mean([_is_first(case, case.score(weights)) for case in selected])))
+            values += _mean_shares(selected, weights)
         _line(name, values)
 
 

@@ -54,13 +54,13 @@ def _compare_writing(writers: int) -> None:
     with connections["owner"].cursor() as cursor:
         cursor.execute(_CHAIN_AT_ONCE)
         for _ in range(ROUNDS):
-            for kind, taken in times.items():
+            for kind, durations in times.items():
                 for trigger, is_on in (("queued_for_a_seal", kind == QUEUE), ("bench_chain", kind == AT_ONCE)):
                     action = "ENABLE" if is_on else "DISABLE"
                     cursor.execute(f"ALTER TABLE memories_auditentry {action} TRIGGER {trigger}")
-                taken.append(_write_concurrently(writers))
-    for kind, taken in times.items():
-        per_second = ENTRIES_PER_ROUND / min(taken)
+                durations.append(_write_concurrently(writers))
+    for kind, durations in times.items():
+        per_second = ENTRIES_PER_ROUND / min(durations)
         print(f"{kind}: {per_second:,.0f} entries/s of one tenant, {writers} writers, best of {ROUNDS} rounds")
     with connections["owner"].cursor() as cursor:
         cursor.execute("DROP TRIGGER bench_chain ON memories_auditentry")

@@ -259,11 +259,11 @@ class Bench:
                 post,
                 partial(post, profile=profile),
             ]
-            taken = [timed(call) for call in calls]
+            results = [timed(call) for call in calls]
             if number >= WARM_UP_ROUNDS:
-                for name, (milliseconds, _) in zip(times, taken, strict=True):
+                for name, (milliseconds, _) in zip(times, results, strict=True):
                     times[name].append(milliseconds)
-                steps.append(json.loads(taken[1][1])["timings"])
+                steps.append(json.loads(results[1][1])["timings"])
         bare.close()
         base = times["bare query"]
         print(f"{'':<28}{'p50 ms':>9}{'p95 ms':>9}{'p50 / bare':>12}{'p95 / bare':>12}")

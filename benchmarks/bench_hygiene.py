@@ -128,17 +128,17 @@ def scanned_tables(work: Callable[[], object]) -> set[str]:
     """Return the tables that the plans of all queries of `work` read from end to end."""
     from django.db import connection
 
-    asked: list[tuple[str, Any]] = []
+    executed: list[tuple[str, Any]] = []
 
     def listen(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
-        asked.append((sql, params))
+        executed.append((sql, params))
         return execute(sql, params, many, context)
 
     with connection.execute_wrapper(listen):
         work()
     plans = []
     with connection.cursor() as cursor:
-        for sql, params in asked:
+        for sql, params in executed:
             cursor.execute(f"EXPLAIN {sql}", params)
             plans += [line for (line,) in cursor.fetchall()]
     return {line.split("Seq Scan on ")[1].split()[0] for line in plans if "Seq Scan on " in line}

@@ -242,11 +242,11 @@ class Tenants:
             sent = body()
             times[FIXED_WORK].append(self._measure(fixed_work)[0])
             for name, client in self._clients.items():
-                taken, answer = self._measure(partial(client.post, f"/api/v1/{path}", sent, format="json"))
+                elapsed, answer = self._measure(partial(client.post, f"/api/v1/{path}", sent, format="json"))
                 if answer.status_code >= 300:
                     raise RuntimeError(f"{name}: {answer.status_code} {answer.content[:300]!r}")
                 if number >= WARM_UP:
-                    times[name].append(taken)
+                    times[name].append(elapsed)
         return times
 
     def contexts(self, rounds: int) -> dict[str, float]:

@@ -64,12 +64,12 @@ def measure_page(client: Any, place: Any, watch: Stopwatch, rounds: int, *, is_r
         ask()
     with CaptureQueriesContext(connection) as queries:
         answer = ask()
-    asked = len(queries)  # counted here, because the next request empties the log
+    query_count = len(queries)  # counted here, because the next request empties the log
     times = [watch.measure(ask)[0] for _ in range(rounds)]
     query = place.address.partition("?")[2]
     name = "  and its result" if is_result else f"{place.name}?{query}"[:43] if query else place.name
     size, is_coming = len(gzip.compress(answer.content)), COMING in answer.content
-    return PageMeasurement(name, times, asked, size, answer.status_code, is_coming, b"<html" in answer.content)
+    return PageMeasurement(name, times, query_count, size, answer.status_code, is_coming, b"<html" in answer.content)
 
 
 def fragment_of(client: Any, place: Any, watch: Stopwatch, rounds: int) -> Iterator[PageMeasurement]:
@@ -88,11 +88,11 @@ def explain(client: Any, place: Any) -> None:
     def timed(execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
         start = time.perf_counter()
         answer = execute(sql, params, many, context)
-        taken = (time.perf_counter() - start) * 1000
-        if taken > 10 and sql.lstrip().upper().startswith(("SELECT", "WITH")):
+        elapsed = (time.perf_counter() - start) * 1000
+        if elapsed > 10 and sql.lstrip().upper().startswith(("SELECT", "WITH")):
             with context["connection"].connection.cursor() as cursor:
                 plan = cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS) {sql}", params).fetchall()
-            found.append((taken, sql, [row[0] for row in plan][:40]))
+            found.append((elapsed, sql, [row[0] for row in plan][:40]))
         return answer
 
     with connection.execute_wrapper(timed):

@@ -40,8 +40,8 @@ def measure_profiles(corpus: Corpus, count: int) -> Iterator[tuple[int, dict[str
     questions = corpus.questions[:: max(len(corpus.questions) // count, 1)][:count]
 
     def assemble(question: CorpusQuestion, name: str, budget: int) -> AssembledContext:
-        asked = ContextRequest(query=question.text, preview=True, max_tokens=budget, scoring=SHIPPED_PROFILES[name])
-        return assemble_context(asked, tenant_id=tenant_id, reach="", actor=benchmark_actor(), now=LATE)
+        request = ContextRequest(query=question.text, preview=True, max_tokens=budget, scoring=SHIPPED_PROFILES[name])
+        return assemble_context(request, tenant_id=tenant_id, reach="", actor=benchmark_actor(), now=LATE)
 
     for budget in BUDGETS_TOKENS:
         times: dict[str, list[float]] = {name: [] for name in SHIPPED_PROFILES}

@@ -53,11 +53,11 @@ def measure_corpus(path: Path, profiles: Mapping[str, ScoringProfile], *, is_lat
     analyse()
     answers: Answers = []
     for question in EvaluationCorpus(corpus.name, "", corpus).questions(ids):
-        asked = replace(question, asked_at=LATE, as_of=None) if is_late else question
+        dated = replace(question, asked_at=LATE, as_of=None) if is_late else question
         measured: dict[str, list[float]] = {}
         for name, profile in profiles.items():
             settings = EvaluationSettings(tenant_id, profile, "greedy", "top_down", BUDGETS_TOKENS)
-            measured[name] = _values(measure_question(asked, settings))
+            measured[name] = _values(measure_question(dated, settings))
         answers.append((question.category, measured))
     return answers
 
@@ -73,12 +73,12 @@ def print_answers(title: str, answers: Answers, names: Sequence[str], baseline: 
     print(f"\n{title}: {len(answers)} questions; evidence in {BUDGETS_TOKENS} tokens, right time first", flush=True)
     columns = {name: np.array([measured[name] for _, measured in answers]) for name in names}
     for name in names:
-        told = [f"{one.value:.3f} [{one.low:.3f}, {one.high:.3f}]" for one in estimate_means(columns[name]) if one]
-        print(f"  {name:<20} " + "  ".join(told))
+        intervals = [f"{one.value:.3f} [{one.low:.3f}, {one.high:.3f}]" for one in estimate_means(columns[name]) if one]
+        print(f"  {name:<20} " + "  ".join(intervals))
         if baseline in columns and name != baseline:
             gains = estimate_means(columns[name] - columns[baseline])
-            told = [f"{one.value:+.3f} [{one.low:+.3f}, {one.high:+.3f}]" for one in gains if one]
-            print(f"  {'- ' + baseline:>20} " + "  ".join(told))
+            intervals = [f"{one.value:+.3f} [{one.low:+.3f}, {one.high:+.3f}]" for one in gains if one]
+            print(f"  {'- ' + baseline:>20} " + "  ".join(intervals))
     categories = [category for category, _ in answers]
     for category in sorted(set(categories)) if len(set(categories)) > 1 else ():
         places = [place for place, one in enumerate(categories) if one == category]

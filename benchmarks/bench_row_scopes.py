@@ -138,19 +138,19 @@ def measure(call: Callable[[], Any], switch: Callable[[bool], None], rounds: int
 
     A round is the median of its requests. The times are medians of the rounds, the ratio is `hodges_lehmann` of pairs.
     """
-    taken: dict[bool, list[float]] = {True: [], False: []}
+    durations: dict[bool, list[float]] = {True: [], False: []}
     for number in range(rounds):
         for is_checked in (True, False) if number % 2 else (False, True):
             switch(is_checked)
             _warm_up(call)
             processor = Processor()
-            taken[is_checked].append(median(processor.of(call) for _ in range(count)))
-    return _columns(taken)
+            durations[is_checked].append(median(processor.of(call) for _ in range(count)))
+    return _columns(durations)
 
 
 def measure_in_turn(call: Callable[[], Any], rounds: int, count: int) -> str:
     """Return columns as `measure` does; each round has new connections, between which its requests alternate."""
-    taken: dict[bool, list[float]] = {True: [], False: []}
+    durations: dict[bool, list[float]] = {True: [], False: []}
     for _ in range(rounds):
         with both_connections() as switch:
             for is_checked in (True, False):
@@ -163,8 +163,8 @@ def measure_in_turn(call: Callable[[], Any], rounds: int, count: int) -> str:
                     switch(is_checked)
                     of_round[is_checked].append(processor.of(call))
         for is_checked, times in of_round.items():
-            taken[is_checked].append(median(times))
-    return _columns(taken)
+            durations[is_checked].append(median(times))
+    return _columns(durations)
 
 
 def _warm_up(call: Callable[[], Any]) -> None:
@@ -175,10 +175,10 @@ def _warm_up(call: Callable[[], Any]) -> None:
     gc.collect()
 
 
-def _columns(taken: dict[bool, list[float]]) -> str:
-    ratios = [checked / plain for checked, plain in zip(taken[True], taken[False], strict=True)]
+def _columns(durations: dict[bool, list[float]]) -> str:
+    ratios = [checked / plain for checked, plain in zip(durations[True], durations[False], strict=True)]
     ratio, low, high = hodges_lehmann(ratios)
-    return f"{median(taken[True]):>12.2f}{median(taken[False]):>12.2f}{ratio:>10.3f}{low:>10.3f} to {high:.3f}"
+    return f"{median(durations[True]):>12.2f}{median(durations[False]):>12.2f}{ratio:>10.3f}{low:>10.3f} to {high:.3f}"
 
 
 def main() -> int:

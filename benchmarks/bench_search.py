@@ -74,26 +74,26 @@ def measure_scope(scope: Any, vectors: Mapping[str, Any], model: str, *, is_wall
             cursor.execute("SET LOCAL max_parallel_workers_per_gather = 0")
         watch = Stopwatch(is_wall=is_wall)
         for vector in vectors.values():
-            taken, planned = watch.measure(partial(find_nearest, scope, vector, model, TOKENS, wanted=WANTED))
+            elapsed, planned = watch.measure(partial(find_nearest, scope, vector, model, TOKENS, wanted=WANTED))
             limit, reads_memories = planned.plan["limit"], bool(scope.conditions)
             whole = VectorPlan(SearchMethod.EXACT, SearchPlanReason.FEW_ROWS, limit, reads_memories=reads_memories)
-            times["planned"].append(taken)
-            taken, exact = watch.measure(partial(execute_vector_plan, whole, scope, vector, model, TOKENS))
-            times["exact"].append(taken)
+            times["planned"].append(elapsed)
+            elapsed, exact = watch.measure(partial(execute_vector_plan, whole, scope, vector, model, TOKENS))
+            times["exact"].append(elapsed)
             rows = scope.sources()[0].nearest_to(vector, model).values_list("id", TOKENS)[: whole.limit]
             times["compared"].append(watch.measure(partial(list, rows))[0])
             found = planned.rows.keys() & exact.rows.keys()
             recalls.append(len(found) / len(exact.rows) if exact.rows else 1.0)
-    return {"times": times, "recalls": recalls, "told": planned.plan}
+    return {"times": times, "recalls": recalls, "plan": planned.plan}
 
 
 def report_scope(name: str, result: Mapping[str, Any]) -> None:
     """Print one line."""
-    told, times = result["told"], result["times"]
+    plan, times = result["plan"], result["times"]
     parts = [f"{median(values):>7.1f}{p95(values):>7.1f}" for values in times.values()]
-    ratios = [f"{median(times[way]) / median(times['planned']):>6.1f}x" for way in ("exact", "compared")]
+    ratios = [f"{median(times[method]) / median(times['planned']):>6.1f}x" for method in ("exact", "compared")]
     print(
-        f"{name:<22}{told['rows_in_scope']:>8,} {told['search']:<6}{told['reason']:<14}{''.join(parts)}"
+        f"{name:<22}{plan['rows_in_scope']:>8,} {plan['search']:<6}{plan['reason']:<14}{''.join(parts)}"
         f"{''.join(ratios)}{mean(result['recalls']):>8.4f}{min(result['recalls']):>7.3f}"
     )
 
@@ -102,16 +102,19 @@ def measure_retrievals(tenant: Any, questions: list[str], *, is_wall: bool) -> d
     """Return times of whole retrievals at 4,000 tokens, by default and with the pool of a profile."""
     from memories.search.retrieval import CandidateGate, RetrievalRequest, retrieve
 
-    ways: dict[str, dict[str, Any]] = {"default": {}, "pool of 200": {"adjacent_turn_reach": 2, "with_vectors": True}}
-    times: dict[str, list[float]] = {name: [] for name in ways}
+    options_by_name: dict[str, dict[str, Any]] = {
+        "default": {},
+        "pool of 200": {"adjacent_turn_reach": 2, "with_vectors": True},
+    }
+    times: dict[str, list[float]] = {name: [] for name in options_by_name}
     watch = Stopwatch(is_wall=is_wall)
     scope = benchmark_scope(tenant.pk)
     for query in questions:
-        for name, options in ways.items():
+        for name, options in options_by_name.items():
             gate = CandidateGate(4_000, 1.25, marker_tokens=1, pool_size=200 if options else 0)
             request = RetrievalRequest(scope, query, gate, with_pinned=True, **options)
-            taken, _ = watch.measure(partial(retrieve, request))
-            times[name].append(taken)
+            elapsed, _ = watch.measure(partial(retrieve, request))
+            times[name].append(elapsed)
     return times
 
 

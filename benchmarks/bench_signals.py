@@ -54,7 +54,7 @@ class SignalCase:
     tokens: npt.NDArray[np.int_]
     evidence: npt.NDArray[np.bool_]
     stale: npt.NDArray[np.bool_]
-    wanted: int
+    evidence_count: int
     milliseconds: float
 
     def score(self, weights: dict[str, float]) -> SignalMatrix:
@@ -85,9 +85,9 @@ def build_signal_case(
     gate = CandidateGate(max(BUDGETS_TOKENS), pool_size=CONVERSATION_RECALL.pool_size)
     reach = CONVERSATION_RECALL.adjacent_turn_reach
     found = retrieve(RetrievalRequest(scope, question.text, gate, adjacent_turn_reach=reach, with_vectors=True))
-    asked = ScoringQuestion(question.text, at, found.query.lexemes)
+    scoring_question = ScoringQuestion(question.text, at, found.query.lexemes)
     began = process_time()
-    scored = ProfiledScorer(CONVERSATION_RECALL, asked, found.vectors).score(found.candidates)
+    scored = ProfiledScorer(CONVERSATION_RECALL, scoring_question, found.vectors).score(found.candidates)
     took = process_time() - began
     sources = [names[str(one.memory["id"])] for one in scored]
     parts = {name: np.array([one.breakdown()[name] for one in scored]) for name in CONVERSATION_RECALL.weights}
@@ -100,7 +100,7 @@ def build_signal_case(
         tokens=np.array([_packed_tokens(one.memory) for one in scored]),
         evidence=np.array([source in question.evidence for source in sources], dtype=bool),
         stale=np.array([source in question.stale for source in sources], dtype=bool),
-        wanted=len(question.evidence),
+        evidence_count=len(question.evidence),
         milliseconds=took * 1000,
     )
 
@@ -124,7 +124,7 @@ def evidence_share(case: SignalCase, scores: SignalMatrix, budget: int) -> float
             missed = 0
         elif (missed := missed + 1) >= _MAX_CONSECUTIVE_SKIPS:
             break
-    return found / case.wanted
+    return found / case.evidence_count
 
 
 def fit_signal_weights(cases: Sequence[SignalCase], names: Sequence[str]) -> dict[str, float]:
@@ -227,8 +227,8 @@ def on_summaries(cases: list[SignalCase]) -> None:
     for added in SUMMARY_PARTS:
         folds, results = cross_validate_weights(cases, (*PARTS, added))
         gains = [estimate for estimate in estimate_means((results - without).T) if estimate]
-        told = ", ".join(f"{gain.value:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]" for gain in gains)
-        _print_folds(f"with {added}: {told}", folds, results)
+        intervals = ", ".join(f"{gain.value:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]" for gain in gains)
+        _print_folds(f"with {added}: {intervals}", folds, results)
 
 
 def _mean_shares(cases: Sequence[SignalCase], weights: dict[str, float]) -> list[float]:
@@ -245,9 +245,9 @@ def on_updated_facts(cases: list[SignalCase]) -> None:
     for name, weights in (("as shipped", shipped), ("without currency", shipped | {"supersession": 0.0})):
         values: list[float] = []
         for category in ("now", "then"):
-            asked = [case for case in cases if case.category == category]
-            values.append(float(np.mean([_is_first(case, case.score(weights)) for case in asked])))
-            values += _mean_shares(asked, weights)
+            selected = [case for case in cases if case.category == category]
+            values.append(float(np.mean([_is_first(case, case.score(weights)) for case in selected])))
+            values += _mean_shares(selected, weights)
         _line(name, values)
 
 

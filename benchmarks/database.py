@@ -21,7 +21,7 @@ from memory_platform.embedded.provision import EMBEDDED_ROLES, DatabaseLogin, pr
 if TYPE_CHECKING:
     from memories.models import Tenant
     from memories.services.store.drafts import NewMemory
-    from memories.store.readings import SearchScope
+    from memories.store.search_scope import SearchScope
     from memories.tenancy.audit import Actor
 
 
@@ -71,7 +71,7 @@ def throwaway_database(kept: Path | None = None) -> Iterator[None]:
 def benchmark_scope(tenant_id: UUID, path: str = "", at: datetime = BENCHMARK_NOW) -> "SearchScope":
     """Return the scope of a search for the memories of a tenant at a time."""
     from memories.services.store.moments import PointInTime
-    from memories.store.readings import SearchScope
+    from memories.store.search_scope import SearchScope
 
     return SearchScope(tenant_id, path, PointInTime.now(at))
 

@@ -32,7 +32,7 @@ def pair_rows(path: Path) -> Iterator[tuple[dict[str, float], bool]]:
     from context.services.profiles.scoring_profiles import RECALL
     from memories.search.retrieval import CandidateGate, RetrievalRequest, retrieve
     from memories.services.store.moments import PointInTime
-    from memories.store.readings import SearchScope
+    from memories.store.search_scope import SearchScope
 
     corpus = read_corpus(path)
     tenant_id, ids = load_staged_corpus(uuid4(), corpus, now=LATE, loaded=lambda _: None)
@@ -42,8 +42,8 @@ def pair_rows(path: Path) -> Iterator[tuple[dict[str, float], bool]]:
         scope = SearchScope(tenant_id, question.partition, moment)
         request = RetrievalRequest(scope, question.text, gate, adjacent_turn_reach=reach, with_vectors=True)
         found = retrieve(request)
-        asked = ScoringQuestion(question.text, moment.at, found.query.lexemes)
-        pool = CandidatePool(found.candidates, asked, found.vectors)
+        scoring_question = ScoringQuestion(question.text, moment.at, found.query.lexemes)
+        pool = CandidatePool(found.candidates, scoring_question, found.vectors)
         places = compared_places(pool)
         features = pair_features(pool, places)
         names = [str(pool.rows[place]["id"]) for place in places.tolist()]

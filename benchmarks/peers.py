@@ -91,8 +91,8 @@ def main() -> None:
             pieces = [given[start : start + ROWS_AT_ONCE] for start in range(0, len(given), ROWS_AT_ONCE)]
         start = time.perf_counter()
         found = [call(piece) for piece in pieces][-1]
-        taken = (time.perf_counter() - start) * 1_000
-        answers.write(json.dumps({"milliseconds": taken, "found": found}) + "\n")
+        elapsed = (time.perf_counter() - start) * 1_000
+        answers.write(json.dumps({"milliseconds": elapsed, "found": found}) + "\n")
         answers.flush()
 
 

@@ -46,12 +46,12 @@ class SessionSummaries:
         Last is that to the mean of the session's messages. Ranks are among the sessions of the candidates, 1 for the
         nearest. All are 0 for what has no session.
         """
-        asked = self._embedder.embed([question])[0]
+        query_vector = self._embedder.embed([question])[0]
         sessions = [(row["partition_path"], row["session"]) for row in rows]
-        cosines = {session: self._vectors[session] @ asked for session in {*sessions} & self._vectors.keys()}
+        cosines = {session: self._vectors[session] @ query_vector for session in {*sessions} & self._vectors.keys()}
         whole = {session: float(values[0]) for session, values in cosines.items()}
         line = {session: float(values[1:].max()) for session, values in cosines.items()}
-        mean = {session: float(self._means[session] @ asked) for session in cosines}
+        mean = {session: float(self._means[session] @ query_vector) for session in cosines}
         by_session = (whole, line, _ranks(whole), _ranks(line), mean)
         return {
             name: np.array([max(values.get(session, 0.0), 0.0) for session in sessions])

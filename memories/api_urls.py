@@ -14,7 +14,7 @@ from memories.partitions.api.snapshots import SnapshotComparisonEndpoint, Snapsh
 from memories.store.api import memories as api
 from memories.store.api.import_export import ExportEndpoint, ImportEndpoint
 from memories.store.api.moves import MemoryMoveEndpoint
-from memories.tenancy.api.keys import ApiKeyEndpoint, ApiKeyListEndpoint
+from memories.tenancy.api.api_keys import ApiKeyEndpoint, ApiKeyListEndpoint
 from memory_platform.rest import url_converters  # noqa: F401 - registers the path converters
 
 urlpatterns = [

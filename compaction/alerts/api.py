@@ -210,6 +210,6 @@ class AlertDeliveryListEndpoint(AlertEndpoint):
     def get(self, request: Request) -> Response:
         """Deliveries of alerts and tests with their attempts, newest first. They are kept for 90 days."""
         values = self.query(schemas.AlertDeliveryListInput)
-        wanted = {name: values[name] for name in ("destination_id", "state") if name in values}
-        rows = AlertDelivery.objects.for_tenant(self.tenant_id).narrowed(**wanted)
+        filters = {name: values[name] for name in ("destination_id", "state") if name in values}
+        rows = AlertDelivery.objects.for_tenant(self.tenant_id).narrowed(**filters)
         return self.listing(rows, values, schemas.AlertDeliveryOutput)

@@ -80,6 +80,6 @@ class AlertDeliveryQuerySet(TenantRows):
         """The delivery, if its claim still ends exactly at `until`."""
         return self.waiting().with_id(delivery_id).filter(due_at=until)
 
-    def narrowed(self, **wanted: Any) -> Self:
+    def narrowed(self, **fields: Any) -> Self:
         """Those with the given state or destination."""
-        return self.filter(**wanted)
+        return self.filter(**fields)

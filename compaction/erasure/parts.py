@@ -29,7 +29,6 @@ from context.models import (
 from memories.models import (
     AuditEntry,
     AuditSeal,
-    HygieneAct,
     IdempotencyRecord,
     Memory,
     MemoryVersion,
@@ -40,6 +39,7 @@ from memories.models import (
     RetrievalTick,
     SavedView,
     Snapshot,
+    StoredAct,
     Tenant,
     TenantMemo,
     UnsealedAuditEntry,
@@ -140,7 +140,7 @@ def _records(selection: Selection, finder: _Finder) -> list[Part]:
     evidence = GoldenMemory.objects.for_tenant(tenant_id).filter(memory__in=selection.memories.values("pk"))
     return [
         # before the golden questions that they name
-        finder.mentions(HygieneAct.objects.for_tenant(tenant_id), "archived_ids", "kept", "changed"),
+        finder.mentions(StoredAct.objects.for_tenant(tenant_id), "archived_ids", "kept", "changed"),
         finder.mentions(IdempotencyRecord.objects.for_tenant(tenant_id).exclude(answer=None), "answer"),
         *(map(Part, of_partition) if selection.is_partition else ()),
         finder.mentions(receipts, "memory_ids", "query", "request"),
@@ -174,7 +174,7 @@ def _free_texts(selection: Selection, finder: _Finder) -> list[Part]:
     oldest = selection.memories.order_by("recorded_from").values_list("recorded_from", flat=True).first()
     by_models = by_models.filter(recorded_from__gte=oldest) if oldest else by_models.none()
     audit, views = AuditEntry.objects.for_tenant(tenant_id), SavedView.objects.for_tenant(tenant_id)
-    acts = HygieneAct.objects.for_tenant(tenant_id)
+    acts = StoredAct.objects.for_tenant(tenant_id)
     path_of = partial(_without_paths, path=selection.path)
     return [
         *([Part(summaries.filter(selection.within("partition__path")))] if selection.is_partition else ()),

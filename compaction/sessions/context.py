@@ -187,11 +187,11 @@ class _Building:
         )
         with timer.step("memories"):
             memories = self._memories(allocation.memory_tokens - marker, has_summary=allocation.has_summary())
-        taken = 0
+        used = 0
         if memories is not None and memories.text:
             head.append(ContextTurn(ChatMessage("system", memories.text), memories.budget.used, 0, memories.blocks))
-            taken = head[-1].tokens + marker
-        allocation.take_memories(taken)
+            used = head[-1].tokens + marker
+        allocation.take_memories(used)
         if allocation.take_summary() and summary is not None:
             head.append(summary)
         with timer.step("fit"):

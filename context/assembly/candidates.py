@@ -21,14 +21,8 @@ from memories.embeddings.embedders import active_model_name, embedder_of_model
 from memories.embeddings.providers import EmbeddingError
 from memories.search.retrieval import CandidateGate, Retrieval, RetrievalRequest, retrieve
 from memories.services.search.fusion import MAX_CANDIDATES, MIN_CANDIDATES, gate_by_tokens
-from memories.store.readings import (
-    Candidate,
-    SearchScope,
-    read_linked_memories,
-    read_vectors,
-    send_successors,
-    successors_of,
-)
+from memories.store.readings import Candidate, read_linked_memories, read_vectors, send_successors, successors_of
+from memories.store.search_scope import SearchScope
 from memories.tenancy.scopes import tenant_scope
 
 SEARCH_FAILED = ContextWarning(

@@ -98,16 +98,16 @@ def fit_whole_blocks(blocks: Iterable[Block], budget: SectionBudget) -> Section:
     """Return a section of the blocks that fit, in their order; blank ones are ignored."""
     kept: list[Block] = []
     omitted: list[Exclusion] = []
-    taken = 0
+    used = 0
     for block in blocks:
         if not block.text.strip():
             continue
-        if taken + block.tokens + budget.marker_tokens <= budget.tokens:
+        if used + block.tokens + budget.marker_tokens <= budget.tokens:
             kept.append(block)
-            taken += block.tokens + budget.marker_tokens
+            used += block.tokens + budget.marker_tokens
         else:
             omitted.append(block.left_out(OVER_BUDGET))
-    return Section(kept, omitted, taken, available=budget.tokens)
+    return Section(kept, omitted, used, available=budget.tokens)
 
 
 def pack_sections(

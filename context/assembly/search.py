@@ -18,7 +18,8 @@ from memories.search.retrieval import CandidateGate, RetrievalRequest, retrieve,
 from memories.services.partitions.paths import PartitionPath
 from memories.services.search.fusion import MIN_CANDIDATES
 from memories.services.store.moments import PointInTime
-from memories.store.readings import SearchScope, read_memory_versions, send_successors, successors_of
+from memories.store.readings import read_memory_versions, send_successors, successors_of
+from memories.store.search_scope import SearchScope
 from memories.tenancy.audit import Actor, record_search
 from memories.tenancy.scopes import tenant_scope
 

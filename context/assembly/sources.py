@@ -23,7 +23,8 @@ from context.services.profiles.scoring_profiles import ADR_0040, ScoringProfile
 from memories.models import EmbeddingModel, PartitionSummary, TenantMemo
 from memories.services.partitions.paths import PartitionPath, parse_partition
 from memories.services.store.moments import PointInTime
-from memories.store.readings import Candidate, SearchScope, read_memories, read_partition_summaries, read_summary
+from memories.store.readings import Candidate, read_memories, read_partition_summaries, read_summary
+from memories.store.search_scope import SearchScope
 from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import tenant_scope
 
@@ -125,9 +126,9 @@ class SourceReader:
             memo = self._part("memo", self._memo, key=present)
         earlier = self._part("stable_with", self._earlier) if request.stable_with else None
         path = self.partition.path if about is None else about
-        wanted = self._wanted_summaries(profile)
-        key = None if present is None else (self.reach, path, *wanted)
-        summaries = self._part("summaries", lambda: self._summaries(path, *wanted), key=key) or []
+        requested = self._wanted_summaries(profile)
+        key = None if present is None else (self.reach, path, *requested)
+        summaries = self._part("summaries", lambda: self._summaries(path, *requested), key=key) or []
         return ContextSources(
             partition=partition,
             profile=profile,

@@ -29,14 +29,14 @@ def prune_receipts_of_tenants(*, now: datetime) -> int:
     Long queries are kept for as many days.
     Votes on a receipt stay.
     """
-    gone = 0
+    deleted = 0
     for tenant_id in tenants_in_turn("prune-receipts", _tenant_ids()):
         for _ in in_time(range(PRUNE_BATCHES_MAX)):
             batch = _prune_batch(tenant_id, now)
-            gone += batch
+            deleted += batch
             if batch < PRUNE_BATCH:
                 break
-    return gone
+    return deleted
 
 
 def find_unhelpful_memories(*, now: datetime) -> None:
@@ -72,8 +72,8 @@ def _prune_batch(tenant_id: UUID, now: datetime) -> int:
         LongQuery.objects.for_tenant(tenant_id).discard_before(oldest)
         receipt_ids = receipts.ids_before(oldest, PRUNE_BATCH)
         receipt_ids += receipts.ids_beyond(profile.receipt_count, PRUNE_BATCH - len(receipt_ids))
-        gone = receipts.with_ids(receipt_ids).discard() if receipt_ids else 0
-        if gone:
-            target_ids, verb = [counted(gone, "receipt", "receipts")], "prune_receipts"
+        deleted = receipts.with_ids(receipt_ids).discard() if receipt_ids else 0
+        if deleted:
+            target_ids, verb = [counted(deleted, "receipt", "receipts")], "prune_receipts"
             record_audit(verb, "receipt", target_ids, tenant_id=tenant_id, by=PRUNER, now=now)
-    return gone
+    return deleted

@@ -157,9 +157,9 @@ def _shown(block: Block, text: str) -> str:
 
 def _rows(anchors: Iterable[Anchor], tenant_id: UUID, *, known_at: datetime) -> Mapping[Anchor, dict[str, Any]]:
     """Return the texts and times of the anchors whose rows still exist, as fields of a block."""
-    wanted = set(anchors)
-    ids = {kind: {anchor.id for anchor in wanted if anchor.type == kind} for kind in (MEMORY, PARTITION_SUMMARY)}
-    versions = {anchor.version for anchor in wanted}
+    distinct = set(anchors)
+    ids = {kind: {anchor.id for anchor in distinct if anchor.type == kind} for kind in (MEMORY, PARTITION_SUMMARY)}
+    versions = {anchor.version for anchor in distinct}
     memories = [
         *MemoryVersion.objects.for_tenant(tenant_id).dated_texts_of(ids[MEMORY], versions, known_at=known_at),
         *Memory.objects.for_tenant(tenant_id).dated_texts_of(ids[MEMORY], versions, known_at=known_at),

@@ -25,7 +25,8 @@ from memories.search.memory_ranks import read_memory_ranks
 from memories.search.queries.shared_results import shared_results
 from memories.services.store.drafts import SUPERSEDES
 from memories.services.store.moments import PointInTime
-from memories.store.readings import Candidate, SearchScope
+from memories.store.readings import Candidate
+from memories.store.search_scope import SearchScope
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import tenant_scope

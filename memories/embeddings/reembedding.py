@@ -175,10 +175,10 @@ def _next_batch(lease: _Lease, embedder: Embedder) -> tuple[list[PendingVector],
         texts = {(pk, number): text for pk, number, text in (*superseded, *current)}
         own = MemoryEmbedding.objects.for_tenant(tenant_id).of_versions(pairs, embedder.name)
         made = set(own.values_list("memory_id", "version"))
-        wanted = [pair for pair in pairs if pair in texts and pair not in made]
-        if len(wanted) < len(pairs):
-            MissingVector.objects.delete_versions(lease.model_id, set(pairs) - set(wanted))
-    return [PendingVector(pk, number, texts[pk, number]) for pk, number in wanted], bool(pairs)
+        unembedded = [pair for pair in pairs if pair in texts and pair not in made]
+        if len(unembedded) < len(pairs):
+            MissingVector.objects.delete_versions(lease.model_id, set(pairs) - set(unembedded))
+    return [PendingVector(pk, number, texts[pk, number]) for pk, number in unembedded], bool(pairs)
 
 
 def _embed_batch(lease: _Lease, items: Sequence[PendingVector], embedder: Embedder) -> None:

@@ -49,7 +49,7 @@ def embeddings(request: HtmxRequest) -> HttpResponseBase:
 def _page(request: HtmxRequest, form: ReembeddingForm | None = None) -> HttpResponse:
     with tenant_scope(request.tenant.id):
         statuses = model_statuses(request.tenant.id, timezone.now())
-        taken = {status.model.name for status in statuses}
+        used_names = {status.model.name for status in statuses}
         page: dict[str, Any] = {
             "section": _SECTION,
             "statuses": statuses,
@@ -57,7 +57,7 @@ def _page(request: HtmxRequest, form: ReembeddingForm | None = None) -> HttpResp
             "history": model_history(request.tenant.id),
             "is_unfinished": any(status.is_unfinished for status in statuses),
         }
-    others = [model for name, model in known_models().items() if name not in taken]
+    others = [model for name, model in known_models().items() if name not in used_names]
     page["form"] = form or ReembeddingForm(models=others)
     page["others"] = others
     return render_page(request, "memories/embeddings/embeddings.html", page, fragment="body", form=form)

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils.dateparse import parse_datetime
 
 from memories.hygiene.findings import HygieneActionEffect
-from memories.models import AuditEntry, HygieneAct, Memory, MemoryFinding, MemoryLink, MemoryPair
+from memories.models import AuditEntry, Memory, MemoryFinding, MemoryLink, MemoryPair, StoredAct
 from memories.partitions.actions import link_memories, unlink_memories
 from memories.services.hygiene.rules import combine_memories
 from memories.services.store import bulk
@@ -31,7 +31,7 @@ from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
 
 #: Acts whose redo is the act itself: a merge and a replacement also draw links, a dismissal is of findings.
-_PERFORMED_AGAIN = (HygieneAct.Act.MERGE, HygieneAct.Act.REPLACE, HygieneAct.Act.DISMISS)
+_PERFORMED_AGAIN = (StoredAct.Act.MERGE, StoredAct.Act.REPLACE, StoredAct.Act.DISMISS)
 #: The kind of the link from a merged memory to the kept one.
 MERGED_INTO = "merged_into"
 
@@ -40,18 +40,18 @@ MERGED_INTO = "merged_into"
 class HygieneUndoResult:
     """The result of an undo: how many memories or findings were restored, and how many were left unchanged."""
 
-    act: HygieneAct
+    act: StoredAct
     count: int
     left: int
 
     def __str__(self) -> str:
-        if self.act.act == HygieneAct.Act.DISMISS:
+        if self.act.act == StoredAct.Act.DISMISS:
             return bulk.describe_undone(self.count, self.left, one="finding", several="findings")
         return bulk.describe_undone(self.count, self.left)
 
 
 @transaction.atomic
-def merge_memories(*, tenant_id: UUID, groups: Mapping[UUID, Collection[UUID]], by: Actor, now: datetime) -> HygieneAct:
+def merge_memories(*, tenant_id: UUID, groups: Mapping[UUID, Collection[UUID]], by: Actor, now: datetime) -> StoredAct:
     """Keep one memory of each group (kept -> others); archive the others and link them to it as `merged_into`.
 
     The kept one keeps its text and takes over pin, links and combined counters. Raises `NotFound`, `Conflict`
@@ -61,10 +61,10 @@ def merge_memories(*, tenant_id: UUID, groups: Mapping[UUID, Collection[UUID]], 
     if not others or len({*others, *groups}) < len(others) + len(groups):
         raise InvalidInput("overlapping_merges", "Each memory may occur only once, as kept or as merged.", "others")
     memories = _locked_unarchived(tenant_id, [*groups, *others])
-    act = HygieneAct(tenant_id=tenant_id, act=HygieneAct.Act.MERGE, at=now, archived_ids=others)
+    act = StoredAct(tenant_id=tenant_id, act=StoredAct.Act.MERGE, at=now, archived_ids=others)
     for kept_id, members in groups.items():
         kept, merged = memories[kept_id], [memories[pk] for pk in members]
-        act.kept.append(_take_over(kept, merged, by, now))
+        act.kept.append(_transfer_values(kept, merged, by, now))
         act.link_ids += _link(kept, merged, by, now)
     for memory_id in others:
         archive_memory(memory=memories[memory_id], by=by, now=now)
@@ -94,7 +94,7 @@ def merge_seen_memories(
 @transaction.atomic
 def perform_hygiene_action(
     *, tenant_id: UUID, effect: HygieneActionEffect, has_pairs: bool, by: Actor, now: datetime
-) -> HygieneAct | None:
+) -> StoredAct | None:
     """Merge, archive, restore or dismiss what `effect` describes; None for restore. Raises as these actions do."""
     who: dict[str, Any] = {"tenant_id": tenant_id, "by": by, "now": now}
     if effect.action == bulk.BULK_MERGE:
@@ -110,11 +110,11 @@ def perform_hygiene_action(
 
 
 @transaction.atomic
-def archive_memories(*, tenant_id: UUID, memory_ids: Collection[UUID], by: Actor, now: datetime) -> HygieneAct:
+def archive_memories(*, tenant_id: UUID, memory_ids: Collection[UUID], by: Actor, now: datetime) -> StoredAct:
     """Archive memories in one action. Raises `NotFound` or `Conflict` (`archived`) without changing anything."""
     memories = _locked_unarchived(tenant_id, memory_ids)
     rows = list(memories.values())
-    act = HygieneAct(tenant_id=tenant_id, act=HygieneAct.Act.ARCHIVE, at=now, archived_ids=list(memories))
+    act = StoredAct(tenant_id=tenant_id, act=StoredAct.Act.ARCHIVE, at=now, archived_ids=list(memories))
     act.changed = undo_values(rows, "archived_at", after=now)
     archive_rows(rows, now)
     act.save()
@@ -125,13 +125,13 @@ def archive_memories(*, tenant_id: UUID, memory_ids: Collection[UUID], by: Actor
 @transaction.atomic
 def dismiss_findings(
     *, tenant_id: UUID, pair_ids: Collection[int] = (), finding_ids: Collection[int] = (), by: Actor, now: datetime
-) -> HygieneAct:
+) -> StoredAct:
     """Mark findings as no problem, a pair until a text changes. Raises `NotFound` if no open one is left."""
     pairs = list(MemoryPair.objects.for_tenant(tenant_id).open().with_ids(pair_ids).locked())
     findings = list(MemoryFinding.objects.for_tenant(tenant_id).open().with_ids(finding_ids).locked())
     if not pairs and not findings:
         raise NotFound("not_found", "These findings no longer exist.")
-    act = HygieneAct(tenant_id=tenant_id, act=HygieneAct.Act.DISMISS, at=now)
+    act = StoredAct(tenant_id=tenant_id, act=StoredAct.Act.DISMISS, at=now)
     act.pair_ids, act.finding_ids = [row.pk for row in pairs], [row.pk for row in findings]
     act.save()
     _mark(act, now)
@@ -159,15 +159,15 @@ def undo_hygiene(
     memories = _locked(tenant_id, ids)
     for link in MemoryLink.objects.for_tenant(tenant_id).current().with_ids(act.link_ids).in_order():
         unlink_memories(link=link, by=by, now=now)
-    undo = HygieneAct(tenant_id=tenant_id, act=act.act, at=now, link_ids=act.link_ids, finding_ids=act.finding_ids)
-    if act.act == HygieneAct.Act.DISMISS:  # the pairs of a replacement refer to the act that lists them
+    undo = StoredAct(tenant_id=tenant_id, act=act.act, at=now, link_ids=act.link_ids, finding_ids=act.finding_ids)
+    if act.act == StoredAct.Act.DISMISS:  # the pairs of a replacement refer to the act that lists them
         undo.pair_ids = act.pair_ids
     count = _change_back(act, memories, undo, by, now)
-    for taken in act.kept:
-        if UUID(taken["id"]) in memories:
-            count += _give_back(memories[UUID(taken["id"])], taken, by, now)
+    for transferred in act.kept:
+        if UUID(transferred["id"]) in memories:
+            count += _restore_values(memories[UUID(transferred["id"])], transferred, by, now)
     count += _mark_undone(act, now)
-    pairs = 0 if act.act == HygieneAct.Act.REPLACE else len(act.pair_ids)
+    pairs = 0 if act.act == StoredAct.Act.REPLACE else len(act.pair_ids)
     left = len(ids) + pairs + len(act.finding_ids) - count
     if not count:
         raise Conflict("changed", f"{bulk.describe_not_undone(left)}.")
@@ -187,10 +187,10 @@ def redo_hygiene(*, tenant_id: UUID, act_id: UUID, by: Actor, now: datetime) -> 
         return str(undo_hygiene(act_id=act_id, is_redo=True, **who))
     undo.undone_at = now
     undo.save(update_fields=["undone_at"])
-    if undo.act == HygieneAct.Act.DISMISS:
+    if undo.act == StoredAct.Act.DISMISS:
         dismiss_findings(pair_ids=undo.pair_ids, finding_ids=undo.finding_ids, **who)
         return "Undone: the findings are dismissed again."
-    kind = MERGED_INTO if undo.act == HygieneAct.Act.MERGE else SUPERSEDES
+    kind = MERGED_INTO if undo.act == StoredAct.Act.MERGE else SUPERSEDES
     groups: dict[UUID, list[UUID]] = defaultdict(list)
     for link in MemoryLink.objects.for_tenant(tenant_id).with_ids(undo.link_ids).of_kind(kind):
         kept, gone = (link.target_id, link.source_id) if kind == MERGED_INTO else (link.source_id, link.target_id)
@@ -203,10 +203,10 @@ def redo_hygiene(*, tenant_id: UUID, act_id: UUID, by: Actor, now: datetime) -> 
     return "Undone: the memory is replaced again."
 
 
-def _not_undone(tenant_id: UUID, act_id: UUID) -> HygieneAct:
+def _not_undone(tenant_id: UUID, act_id: UUID) -> StoredAct:
     """Lock and return an action on memories. Raises `NotFound`, or `Conflict` `already_undone`."""
-    acts = HygieneAct.objects.for_tenant(tenant_id).exclude(act=HygieneAct.Act.CHANGE)
-    act: HygieneAct | None = acts.with_id(act_id).select_for_update().first()
+    acts = StoredAct.objects.for_tenant(tenant_id).exclude(act=StoredAct.Act.CHANGE)
+    act: StoredAct | None = acts.with_id(act_id).select_for_update().first()
     if act is None:
         raise NotFound("not_found", "There is no such action.")
     if act.undone_at is not None:
@@ -214,7 +214,7 @@ def _not_undone(tenant_id: UUID, act_id: UUID) -> HygieneAct:
     return act
 
 
-def _is_undo(act: HygieneAct) -> bool:
+def _is_undo(act: StoredAct) -> bool:
     entries = AuditEntry.objects.for_tenant(act.tenant_id).with_id(act.pk)
     return bool(entries.of_verbs([f"undo_{act.act}"]).exists())
 
@@ -222,12 +222,12 @@ def _is_undo(act: HygieneAct) -> bool:
 @transaction.atomic
 def undo_replacements(*, tenant_id: UUID, pair_ids: Collection[int], by: Actor, now: datetime) -> None:
     """Undo the replacements that listed these pairs, all or none. Raises as `undo_hygiene` does."""
-    acts = HygieneAct.objects.for_tenant(tenant_id).filter(act=HygieneAct.Act.REPLACE, undone_at__isnull=True)
+    acts = StoredAct.objects.for_tenant(tenant_id).filter(act=StoredAct.Act.REPLACE, undone_at__isnull=True)
     for act_id in acts.filter(pair_ids__overlap=list(pair_ids)).order_by("pk").values_list("pk", flat=True):
         undo_hygiene(tenant_id=tenant_id, act_id=act_id, by=by, now=now)
 
 
-def _change_back(act: HygieneAct, memories: Mapping[UUID, Memory], undo: HygieneAct, by: Actor, now: datetime) -> int:
+def _change_back(act: StoredAct, memories: Mapping[UUID, Memory], undo: StoredAct, by: Actor, now: datetime) -> int:
     """Give memories that are still in the action's version and state their former value; return how many.
 
     Store in `undo` what its own undo needs.
@@ -275,10 +275,10 @@ def _locked_unarchived(tenant_id: UUID, memory_ids: Collection[UUID]) -> dict[UU
     return memories
 
 
-def _take_over(kept: Memory, merged: Sequence[Memory], by: Actor, now: datetime) -> dict[str, Any]:
+def _transfer_values(kept: Memory, merged: Sequence[Memory], by: Actor, now: datetime) -> dict[str, Any]:
     """Transfer the pin and counters of all to the kept memory; return the former and new values."""
     usefulness, retrievals, is_pinned, last = combine_memories([kept, *merged])
-    taken = {
+    transferred = {
         "id": str(kept.pk),
         "version": kept.version,
         "was_pinned": kept.pinned,
@@ -290,21 +290,21 @@ def _take_over(kept: Memory, merged: Sequence[Memory], by: Actor, now: datetime)
     }
     _count(kept, usefulness, retrievals, last)
     if is_pinned and not kept.pinned:
-        taken["version"] = update_memory(memory=kept, changes={"pinned": True}, by=by, now=now).version
-    return taken
+        transferred["version"] = update_memory(memory=kept, changes={"pinned": True}, by=by, now=now).version
+    return transferred
 
 
-def _give_back(kept: Memory, taken: Mapping[str, Any], by: Actor, now: datetime) -> int:
+def _restore_values(kept: Memory, transferred: Mapping[str, Any], by: Actor, now: datetime) -> int:
     """Return 1 if all values were restored, 0 if the memory was changed since and stays pinned."""
     usefulness, last = kept.usefulness_score, kept.last_retrieved_at
-    if usefulness == taken["usefulness"]:
-        usefulness = taken["usefulness_before"]
-    if (last and last.isoformat()) == taken["last_retrieved"]:
-        last = parse_datetime(taken["last_retrieved_before"] or "")
-    _count(kept, usefulness, max(kept.retrieval_count - taken["retrievals_added"], 0), last)
-    if not kept.pinned or taken["was_pinned"]:
+    if usefulness == transferred["usefulness"]:
+        usefulness = transferred["usefulness_before"]
+    if (last and last.isoformat()) == transferred["last_retrieved"]:
+        last = parse_datetime(transferred["last_retrieved_before"] or "")
+    _count(kept, usefulness, max(kept.retrieval_count - transferred["retrievals_added"], 0), last)
+    if not kept.pinned or transferred["was_pinned"]:
         return 1
-    if kept.archived_at is not None or kept.version != taken["version"]:
+    if kept.archived_at is not None or kept.version != transferred["version"]:
         return 0
     update_memory(memory=kept, changes={"pinned": False}, by=by, now=now)
     return 1
@@ -331,19 +331,19 @@ def _link(kept: Memory, merged: Sequence[Memory], by: Actor, now: datetime) -> l
     return [link.pk for link in drawn]
 
 
-def _mark(act: HygieneAct, at: datetime | None) -> int:
+def _mark(act: StoredAct, at: datetime | None) -> int:
     """Mark the action's findings as dismissed, or as open for None; return how many there are."""
     found = ((MemoryPair.objects, act.pair_ids), (MemoryFinding.objects, act.finding_ids))
     return sum(rows.for_tenant(act.tenant_id).with_ids(ids).update(dismissed_at=at) for rows, ids in found if ids)
 
 
-def _mark_undone(act: HygieneAct, now: datetime) -> int:
+def _mark_undone(act: StoredAct, now: datetime) -> int:
     """Open the findings that the action dismissed and dismiss those that it made; return how many it had dismissed."""
-    is_replacement = act.act == HygieneAct.Act.REPLACE
+    is_replacement = act.act == StoredAct.Act.REPLACE
     marked = _mark(act, now if is_replacement else None)
     return 0 if is_replacement else marked
 
 
-def _audit(act: HygieneAct, verb: str, memory_ids: Iterable[object], by: Actor, now: datetime) -> None:
+def _audit(act: StoredAct, verb: str, memory_ids: Iterable[object], by: Actor, now: datetime) -> None:
     who: dict[str, Any] = {"tenant_id": act.tenant_id, "by": by, "now": now}
     record_audit(verb, "memory", memory_ids, fields=["hygiene"], act_id=act.pk, **who)

@@ -1,8 +1,9 @@
-"""The audit log and the rows that prove it is complete: seals, unsealed entries, and the result of the last check."""
+"""The audit log, stored acts, and the rows that prove the log complete: seals, unsealed entries, the last check."""
 
 import uuid
 
 from django.contrib.postgres.fields import ArrayField
+from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 from django.db.models import F, Q
 
@@ -16,6 +17,7 @@ from memories.tenancy.queries.audit import (
     AuditSealQuerySet,
     UnsealedAuditEntryQuerySet,
 )
+from memories.tenancy.queries.rows import TenantRows
 
 #: Entries that the Activity page may list.
 _IS_ACT = ~Q(actor_kind="key", verb__in=[*AGENT_TRAFFIC, *UNLISTED])
@@ -75,6 +77,59 @@ class AuditEntry(models.Model):
     def label(self) -> str:
         """What the console calls the act."""
         return act_label(self.verb)
+
+
+class StoredAct(models.Model):
+    """An act with the values that its undo needs: an action on memories, or one that changed values (ADR-0282).
+
+    Of memories, it contains ids and values but never text; an erasure deletes the acts that name or quote what it
+    erases.
+    """
+
+    class Act(models.TextChoices):
+        MERGE = "merge"
+        ARCHIVE = "archive"
+        DISMISS = "dismiss"
+        RESTORE = "restore"
+        PIN = "pin"
+        UNPIN = "unpin"
+        KIND = "kind"
+        MOVE = "move"
+        REPLACE = "replace"
+        IMPORT = "import"
+        CHANGE = "change", "values that an act changed"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
+    act = models.CharField(max_length=8, choices=Act)
+    at = models.DateTimeField()
+    archived_ids = ArrayField(models.UUIDField(), default=list, blank=True)
+    link_ids = ArrayField(models.BigIntegerField(), default=list, blank=True, help_text="Links that it created.")
+    pair_ids = ArrayField(models.BigIntegerField(), default=list, blank=True)
+    finding_ids = ArrayField(models.BigIntegerField(), default=list, blank=True)
+    kept = models.JSONField(
+        default=list,
+        blank=True,
+        encoder=DjangoJSONEncoder,
+        help_text="For each kept memory: the values merged into it.",
+    )
+    changed = models.JSONField(
+        default=list,
+        blank=True,
+        encoder=DjangoJSONEncoder,
+        help_text="For each changed memory or value: id, field, previous and new value.",
+    )
+    undone_at = models.DateTimeField(null=True, blank=True)
+
+    objects = TenantRows.as_manager()
+
+    class Meta:
+        #: The name from before the model was renamed: processes of the former version still use it during an upgrade.
+        db_table = "memories_hygieneact"
+        indexes = [models.Index(fields=["tenant", "-at"], name="hygiene_act_newest")]
+
+    def __str__(self) -> str:
+        return f"{self.act} {self.id}"
 
 
 class AuditSeal(models.Model):

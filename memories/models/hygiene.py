@@ -1,16 +1,11 @@
-"""Findings about memories, and bulk and hygiene actions (ADR-0083)."""
+"""Findings about memories for the hygiene lists (ADR-0083)."""
 
-import uuid
-
-from django.contrib.postgres.fields import ArrayField
-from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 from django.db.models import F, Q
 
 from memories.hygiene.queries import MemoryFindingQuerySet, MemoryPairQuerySet, UncomparedMemoryQuerySet
 from memories.models.memory import Memory
 from memories.models.tenancy import Tenant, check, one_of, unique
-from memories.tenancy.queries.rows import TenantRows
 
 #: Findings that are not dismissed.
 _OPEN = Q(dismissed_at__isnull=True)
@@ -104,54 +99,3 @@ class MemoryFinding(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.memory_id}"
-
-
-class HygieneAct(models.Model):
-    """An act with the data that its undo needs: an action on memories, or one that changed values (ADR-0282).
-
-    Of memories, it contains ids and values but never text; an erasure deletes the acts that name or quote what it
-    erases.
-    """
-
-    class Act(models.TextChoices):
-        MERGE = "merge"
-        ARCHIVE = "archive"
-        DISMISS = "dismiss"
-        RESTORE = "restore"
-        PIN = "pin"
-        UNPIN = "unpin"
-        KIND = "kind"
-        MOVE = "move"
-        REPLACE = "replace"
-        IMPORT = "import"
-        CHANGE = "change", "values that an act changed"
-
-    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
-    act = models.CharField(max_length=8, choices=Act)
-    at = models.DateTimeField()
-    archived_ids = ArrayField(models.UUIDField(), default=list, blank=True)
-    link_ids = ArrayField(models.BigIntegerField(), default=list, blank=True, help_text="Links that it created.")
-    pair_ids = ArrayField(models.BigIntegerField(), default=list, blank=True)
-    finding_ids = ArrayField(models.BigIntegerField(), default=list, blank=True)
-    kept = models.JSONField(
-        default=list,
-        blank=True,
-        encoder=DjangoJSONEncoder,
-        help_text="For each kept memory: the values merged into it.",
-    )
-    changed = models.JSONField(
-        default=list,
-        blank=True,
-        encoder=DjangoJSONEncoder,
-        help_text="For each changed memory or value: id, field, previous and new value.",
-    )
-    undone_at = models.DateTimeField(null=True, blank=True)
-
-    objects = TenantRows.as_manager()
-
-    class Meta:
-        indexes = [models.Index(fields=["tenant", "-at"], name="hygiene_act_newest")]
-
-    def __str__(self) -> str:
-        return f"{self.act} {self.id}"

@@ -12,7 +12,7 @@ from memories.services.store.content import MAX_CONTENT_BYTES, check_content, no
 from memories.services.tokens import ENCODINGS
 from memories.store.serializers.answers import MemoryTextOutput, TokenCountsOutput
 from memories.store.serializers.inputs import content_field, kind_field
-from memories.tenancy.serializers.keys import name_field
+from memories.tenancy.serializers.api_keys import name_field
 from memories.tenancy.serializers.partitions import PartitionScopedInput, path_field
 from memory_platform.rest import fields
 from memory_platform.rest.cursor_pagination import PageInput

@@ -10,7 +10,7 @@ from memories.partitions.queries.changes import CHANGE_ADDED, CHANGE_KINDS, REMO
 from memories.services.store.moments import PointInTime
 from memories.services.store.text_diff import DiffPiece, diff_words
 from memories.store.queries.memories import MemoryVersionQuerySet
-from memories.store.readings import SearchScope
+from memories.store.search_scope import SearchScope
 
 _PAGE_SIZE = 50
 

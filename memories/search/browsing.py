@@ -15,7 +15,7 @@ from memories.services.store.moments import PointInTime
 from memories.services.store.version_steps import VersionStep, version_steps
 from memories.services.tenancy.id_prefix import id_prefix_bounds
 from memories.store.queries.memories import MemoryQuerySet
-from memories.store.readings import SearchScope
+from memories.store.search_scope import SearchScope
 from memories.tenancy.audit import Actor, record_search
 from memories.tenancy.scopes import tenant_scope
 
@@ -123,24 +123,26 @@ class MemoryDetail:
 
 
 def search_memory_list(
-    tenant_id: UUID, text: str, wanted: MemoryFilter, *, mode: str = RetrievalMode.HYBRID, by: Actor, now: datetime
+    tenant_id: UUID, text: str, list_filter: MemoryFilter, *, mode: str = RetrievalMode.HYBRID, by: Actor, now: datetime
 ) -> MemorySearchResult:
     """Return the best results in a `RetrievalMode`, outside `live` by words only. Call with no scope open.
 
     It stores an audit entry.
     """
-    if wanted.state:
-        result = _found_by_words(tenant_id, text, wanted, now)
+    if list_filter.state:
+        result = _found_by_words(tenant_id, text, list_filter, now)
     else:
-        result = _found_live(tenant_id, text, wanted, mode, now)
-    path, count = str(wanted.partition), len(result.hits)
+        result = _found_live(tenant_id, text, list_filter, mode, now)
+    path, count = str(list_filter.partition), len(result.hits)
     record_search("search_memories", text, path, results=count, tenant_id=tenant_id, by=by, now=now)
     return result
 
 
-def _found_live(tenant_id: UUID, text: str, wanted: MemoryFilter, mode: str, now: datetime) -> MemorySearchResult:
-    filters = {name: value for name, value in (("kind", wanted.kind), ("pinned", wanted.pinned)) if value}
-    scope = SearchScope(tenant_id, str(wanted.partition), PointInTime.now(now), conditions=search_conditions(filters))
+def _found_live(tenant_id: UUID, text: str, list_filter: MemoryFilter, mode: str, now: datetime) -> MemorySearchResult:
+    filters = {name: value for name, value in (("kind", list_filter.kind), ("pinned", list_filter.pinned)) if value}
+    scope = SearchScope(
+        tenant_id, str(list_filter.partition), PointInTime.now(now), conditions=search_conditions(filters)
+    )
     found = retrieve(RetrievalRequest(scope, text, CandidateGate(limit=MEMORY_LIST_PAGE_SIZE), mode=mode))
     with tenant_scope(tenant_id):
         live = Memory.objects.for_tenant(tenant_id).live(now)
@@ -154,9 +156,9 @@ def _found_live(tenant_id: UUID, text: str, wanted: MemoryFilter, mode: str, now
     return MemorySearchResult(hits, warnings=[warning.detail for warning in found.warnings])
 
 
-def _found_by_words(tenant_id: UUID, text: str, wanted: MemoryFilter, now: datetime) -> MemorySearchResult:
+def _found_by_words(tenant_id: UUID, text: str, list_filter: MemoryFilter, now: datetime) -> MemorySearchResult:
     with tenant_scope(tenant_id):
-        matching = wanted.rows(tenant_id, now).matching(text).with_lexemes_held(query_lexemes_in_scope(text))
+        matching = list_filter.rows(tenant_id, now).matching(text).with_lexemes_held(query_lexemes_in_scope(text))
         rows = list(matching[:MEMORY_LIST_PAGE_SIZE])
         excerpts = _excerpts(tenant_id, [(row, row.holds) for row in rows])
     shown = enumerate(zip(rows, excerpts, strict=True), start=1)

@@ -8,7 +8,8 @@ from memories.search.queries.ranking import how_many_nearer
 from memories.search.retrievers import build_text_query, rank_by_text_with, ranks_of
 from memories.services.search.fusion import fused_score
 from memories.store.queries.texts import TOKEN_COLUMNS
-from memories.store.readings import Candidate, CandidateQuery, CandidateRanks, SearchScope, read_candidate_of_any_state
+from memories.store.readings import Candidate, CandidateQuery, CandidateRanks, read_candidate_of_any_state
+from memories.store.search_scope import SearchScope
 
 
 def read_memory_ranks(scope: SearchScope, memory: Memory, text: str, query: CandidateQuery) -> Candidate:

@@ -30,12 +30,12 @@ from memories.store.readings import (
     Candidate,
     CandidateQuery,
     CandidateRanks,
-    SearchScope,
     SentCandidates,
     read_candidates,
     send_candidates,
     send_neighbours,
 )
+from memories.store.search_scope import SearchScope
 from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.replica import read_from_replica
 from memories.tenancy.scopes import SecondScope, second_tenant_scope, tenant_scope
@@ -178,9 +178,9 @@ def _retrieve(request: RetrievalRequest) -> Retrieval:
         choose = partial(gate.choose_results, list(fused))
         pinned, tokens = ranked.pinned, ranked.by_vector | ranked.by_text | ranked.pinned
         early = [] if ranked.early is None else [replace(ranked.early, ranks=ranks)]
-        asked = [key for sent in early for key in sent.keys]
+        requested = [key for sent in early for key in sent.keys]
         admitted_first = gate.choose(list(pinned), pinned)
-        admission = Admission(admitted_first, choose, tokens, known=ranked.by_text.values(), asked=asked)
+        admission = Admission(admitted_first, choose, tokens, known=ranked.by_text.values(), requested=requested)
         with trace.step("read") as entry:
             read = partial(_send_candidates, request, query, ranks=ranks)
             found, vectors = _read_admitted(request, admission, read, early, stack, second)

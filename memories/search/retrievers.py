@@ -43,7 +43,7 @@ from memories.services.search.planner import (
     retriever_depth,
 )
 from memories.services.search.text_ranking import TEXT_HIT, TextHits, rank_text_hits
-from memories.store.readings import CandidateRows, SearchScope
+from memories.store.search_scope import CandidateRows, SearchScope
 from memories.tenancy.queries.prepared import SentStatement, answer_so_far
 
 #: Vectors that an exact search reads for any plan.

@@ -129,18 +129,18 @@ def _unavailable_rows(
     holders = {*source_holders(rows[0].tenant_id, keys.values())}
     holders |= {*unarchived_rows_by_key(rows[0].tenant_id, keys.values()).values()}
     expired = archive_expired(list(holders), by=by, now=now)
-    taken: set[Any] = set()
+    used_keys: set[Any] = set()
     for holder in holders:
         if holder.pk not in expired:
-            taken |= {duplicate_key(holder), (holder.partition_id, holder.source_id)}
+            used_keys |= {duplicate_key(holder), (holder.partition_id, holder.source_id)}
     reasons: dict[UUID, str] = {}
     for row in rows:
         partition_id, _, source_id = key = keys[row.pk]
-        if key in taken:
+        if key in used_keys:
             reasons[row.pk] = SKIPPED_DUPLICATE
-        elif source_id and (partition_id, source_id) in taken:
+        elif source_id and (partition_id, source_id) in used_keys:
             reasons[row.pk] = SKIPPED_SOURCE
-        taken |= {key, (partition_id, source_id)}
+        used_keys |= {key, (partition_id, source_id)}
     return reasons
 
 

@@ -54,15 +54,15 @@ class _LiveMemories:
         key = (row.partition.path, content_hash(row.content), row.source_id)
         if key in self.by_key:
             return StoreResult(self.by_key[key], StoreStatus.EXISTING, reason="duplicate")
-        held = self.by_source[key[0], key[2]] if row.source_id else []
-        if not held:
+        holders = self.by_source[key[0], key[2]] if row.source_id else []
+        if not holders:
             return StoreResult(self._add(self._shown(Memory(tenant_id=self.tenant_id), row, key)), StoreStatus.CREATED)
-        current = max(held, key=lambda memory: (memory.recorded_from, memory.version))
+        current = max(holders, key=lambda memory: (memory.recorded_from, memory.version))
         changes = source_changes(row, current)
         created_at, expires_at = current.created_at, current.expires_at
         if problems := memory_change_problems(changes, created_at=created_at, expires_at=expires_at, now=self.now):
             return StoreResult(None, StoreStatus.INVALID, problems=tuple(problems))
-        held.remove(current)
+        holders.remove(current)
         del self.by_key[_key(current)]
         return StoreResult(self._add(self._shown(copy(current), row, key, *changes)), StoreStatus.UPDATED)
 

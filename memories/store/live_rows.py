@@ -16,9 +16,9 @@ from memories.tenancy.audit import Actor, audit_rows
 LiveKey = tuple[int, str, str]
 
 
-def ensure_partitions(tenant_id: UUID, wanted: Iterable[PartitionPath]) -> dict[str, Partition]:
+def ensure_partitions(tenant_id: UUID, paths: Iterable[PartitionPath]) -> dict[str, Partition]:
     """Return the partitions by path; create absent ones with ancestors, in the order of paths to avoid deadlocks."""
-    partitions = {partition.path: partition for partition in wanted}
+    partitions = {partition.path: partition for partition in paths}
     found = {row.path: row for row in Partition.objects.found_at(tenant_id, partitions)}
     if len(found) == len(partitions):
         return found
@@ -44,20 +44,20 @@ def text_columns(content: str) -> dict[str, Any]:
 
 def unarchived_rows_by_key(tenant_id: UUID, keys: Iterable[LiveKey]) -> dict[LiveKey, Memory]:
     """Return the unarchived rows with these keys, expired ones too, in one query."""
-    wanted = set(keys)
-    rows = Memory.objects.for_tenant(tenant_id).unarchived().with_content_hashes({key[1] for key in wanted})
-    return {duplicate_key(row): row for row in rows if duplicate_key(row) in wanted}
+    distinct = set(keys)
+    rows = Memory.objects.for_tenant(tenant_id).unarchived().with_content_hashes({key[1] for key in distinct})
+    return {duplicate_key(row): row for row in rows if duplicate_key(row) in distinct}
 
 
 def source_holders(tenant_id: UUID, keys: Iterable[LiveKey]) -> list[Memory]:
     """Return the unarchived rows with the partition and `source_id` of a key; no writer adds one before the commit."""
-    wanted = {(partition_id, source_id) for partition_id, _, source_id in keys if source_id}
-    if not wanted:
+    sources = {(partition_id, source_id) for partition_id, _, source_id in keys if source_id}
+    if not sources:
         return []
-    partitions, ids = zip(*wanted, strict=True)
+    partitions, ids = zip(*sources, strict=True)
     Partition.objects.with_ids(partitions).lock()
     rows = Memory.objects.for_tenant(tenant_id).unarchived().filter(partition_id__in=partitions, source_id__in=ids)
-    return [row for row in rows if (row.partition_id, row.source_id) in wanted]
+    return [row for row in rows if (row.partition_id, row.source_id) in sources]
 
 
 def archive_expired(rows: Sequence[Memory], *, by: Actor, now: datetime) -> list[UUID]:
@@ -68,18 +68,18 @@ def archive_expired(rows: Sequence[Memory], *, by: Actor, now: datetime) -> list
     still_there = Memory.objects.for_tenant(rows[0].tenant_id).expired(now).with_ids(expired)
     locked = list(still_there.locked().values_list("pk", flat=True))
     Memory.objects.filter(pk__in=locked).update(archived_at=now)
-    if gone := [row for row in rows if row.pk in locked]:
-        audit_rows("archive_expired", gone, fields=["archived_at"], by=by, now=now)
+    if archived := [row for row in rows if row.pk in locked]:
+        audit_rows("archive_expired", archived, fields=["archived_at"], by=by, now=now)
     return locked
 
 
 def changed_values(current: Memory, changes: Mapping[str, Any]) -> tuple[list[str], dict[str, Any]]:
     """Return the names of changed fields, and the new values of all columns that follow from them."""
-    wanted = dict(changes)
-    if "content" in wanted:
-        wanted["content"] = normalise_content(wanted["content"])
-    path = wanted.pop("partition", None)
-    values = {name: value for name, value in wanted.items() if not is_same_json(getattr(current, name), value)}
+    requested = dict(changes)
+    if "content" in requested:
+        requested["content"] = normalise_content(requested["content"])
+    path = requested.pop("partition", None)
+    values = {name: value for name, value in requested.items() if not is_same_json(getattr(current, name), value)}
     fields = list(values)
     if path is not None and path.path != current.partition_path:
         partition_id = ensure_partitions(current.tenant_id, [path])[path.path].pk

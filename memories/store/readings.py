@@ -13,7 +13,7 @@ from memories.embeddings.queries.vectors import half_vectors
 from memories.models import Memory, MemoryEmbedding, MemoryLink, MemoryVersion, PartitionSummary
 from memories.models.memory import VERSION_COLUMNS
 from memories.services.partitions.paths import PartitionPath, is_within, parse_partition
-from memories.services.search.filters import COUNTER_FIELDS, FilterCondition
+from memories.services.search.filters import COUNTER_FIELDS
 from memories.services.search.fusion import MAX_CANDIDATES
 from memories.services.store.moments import PointInTime
 from memories.services.tokens import ENCODINGS
@@ -23,17 +23,12 @@ from memories.store.queries.candidates import (
     send_plain_neighbours,
     send_superseding_links,
 )
-from memories.store.queries.memories import MemoryQuerySet, MemoryVersionQuerySet
 from memories.store.queries.texts import spans_around
-from memories.tenancy.queries.plain_scope import PlainScope
+from memories.store.search_scope import CandidateRows, SearchScope
 from memories.tenancy.queries.prepared import SentStatement
 
 #: Edges that are followed from one memory; an agent may draw any number of them.
 MAX_LINKS_FOLLOWED = 200
-#: The rows of one table; both query sets share `MemoryTextQuerySet`.
-CandidateRows = MemoryQuerySet | MemoryVersionQuerySet
-
-
 #: The times of a candidate that a context gives with its text.
 TIME_FIELDS = ("created_at", "valid_from", "valid_to")
 NO_LEXEMES: frozenset[str] = frozenset()
@@ -87,43 +82,6 @@ class Candidate(Mapping[str, Any]):
     def get(self, name: str, default: Any = None) -> Any:
         """Return the field `name`; faster than what `Mapping` inherits, which catches an error."""
         return self.__dict__.get(name, default)
-
-
-@dataclass(frozen=True)
-class SearchScope:
-    """Where and when to search: `path` is a subtree unless `is_exact`; `segments` match at any depth."""
-
-    tenant_id: UUID
-    path: str
-    moment: PointInTime
-    is_exact: bool = False
-    segments: Mapping[str, str] = field(default_factory=dict)
-    conditions: Sequence[FilterCondition] = ()
-
-    @property
-    def is_whole_tenant(self) -> bool:
-        return not (self.path or self.is_exact or self.segments or self.conditions or self.moment.reads_history)
-
-    def plain(self) -> PlainScope | None:
-        """Return the scope for hand-written statements; None with filters or for a past time."""
-        if self.conditions or self.moment.reads_history:
-            return None
-        return PlainScope(self.tenant_id, self.path, self.moment.at, self.is_exact, self.segments)
-
-    def sources(self) -> list[CandidateRows]:
-        """Return the current rows and, for a past time, the rows superseded since; no memory is in both."""
-        superseded = self.superseded()
-        current = self._narrowed(Memory.objects.for_tenant(self.tenant_id))
-        return [current] if superseded is None else [current, superseded]
-
-    def superseded(self) -> CandidateRows | None:
-        """Return the rows of a past time that are no longer current; None for the present, which has none."""
-        is_past = self.moment.reads_history
-        return self._narrowed(MemoryVersion.objects.for_tenant(self.tenant_id)) if is_past else None
-
-    def _narrowed(self, rows: CandidateRows) -> CandidateRows:
-        here = rows.at(self.moment).within(self.path, exact=self.is_exact)
-        return here.with_segments(self.segments).matching_conditions(self.conditions)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import QuerySet
 
-from memories.models import HygieneAct, IdempotencyRecord, Memory, RecalledText, RetrievalTick, Tenant
+from memories.models import IdempotencyRecord, Memory, RecalledText, RetrievalTick, StoredAct, Tenant
 from memories.services.store.content import RECALLED_TEXT_TTL, recalled_hash
 from memories.services.store.recalled_text import context_partition, repeats_recalled_text
 from memories.services.tenancy.act_labels import UNDO_DAYS
@@ -128,9 +128,9 @@ def delete_expired_records(*, now: datetime) -> int:
     for tenant_id in tenants_in_turn("delete-expired-records", tenant_ids):
         answers = IdempotencyRecord.objects.for_tenant(tenant_id).created_before(now - IDEMPOTENCY_TTL)
         recalled = RecalledText.objects.for_tenant(tenant_id).recalled_before(now - RECALLED_TEXT_TTL)
-        acts = HygieneAct.objects.for_tenant(tenant_id).filter(at__lt=now - timedelta(days=UNDO_DAYS))
+        acts = StoredAct.objects.for_tenant(tenant_id).filter(at__lt=now - timedelta(days=UNDO_DAYS))
         # "Replaced facts" lists these, with Undo
-        acts = acts.exclude(act=HygieneAct.Act.REPLACE, undone_at=None)
+        acts = acts.exclude(act=StoredAct.Act.REPLACE, undone_at=None)
         deleted += sum(_delete_in_batches(tenant_id, rows) for rows in (answers, recalled, acts))
     return deleted
 

@@ -19,7 +19,7 @@ from django.utils.crypto import salted_hmac
 from kombu.exceptions import OperationalError as BrokerError
 from redis.exceptions import RedisError
 
-from memories.models import ApiKey, AuditEntry, HygieneAct
+from memories.models import ApiKey, AuditEntry, StoredAct
 from memories.services.tenancy.audit_verbs import AGENT_TRAFFIC
 from memories.tenancy.queries.insertions import insert_rows
 from memories.tenancy.scopes import last_write_scope
@@ -109,7 +109,7 @@ def record_audit(
     insert_rows([entry])
     if changes and not (by.kind == AuditEntry.ActorKind.KEY and verb in AGENT_TRAFFIC):
         rows = as_stored_value([change.as_record() for change in changes])
-        HygieneAct.objects.create(id=entry.pk, tenant_id=tenant_id, act=HygieneAct.Act.CHANGE, at=now, changed=rows)
+        StoredAct.objects.create(id=entry.pk, tenant_id=tenant_id, act=StoredAct.Act.CHANGE, at=now, changed=rows)
     return entry
 
 

@@ -175,11 +175,11 @@ def _feed(superuser_url: str, database: str, dump: Reader) -> None:
 
 def _compare(found: dict[str, Any], expected: dict[str, Any]) -> None:
     """Raise `BackupError` if anything is missing, added or differs in number."""
-    rows, wanted = (
+    rows, expected_rows = (
         {f"{table}: {count}" for table, count in each["counts"].items()} | set(each["schema"])
         for each in (found, expected)
     )
-    missing, added = sorted(wanted - rows), sorted(rows - wanted)
+    missing, added = sorted(expected_rows - rows), sorted(rows - expected_rows)
     if missing or added:
         texts = [f"missing {text}" for text in missing] + [f"added {text}" for text in added]
         shown = "; ".join(text[:TEXT_SHOWN_CHARACTERS] for text in texts[:DIFFERENCES_SHOWN])

@@ -93,8 +93,8 @@ class _Joined:
         self._first, self._then = BytesIO(first), then
 
     def read(self, size: int, /) -> bytes:
-        taken = self._first.read(size)
-        return taken + self._then.read(size - len(taken))
+        chunk = self._first.read(size)
+        return chunk + self._then.read(size - len(chunk))
 
 
 class _Decrypted:
@@ -107,8 +107,8 @@ class _Decrypted:
         """Return up to `size` bytes. Raises `BackupError` if the file was truncated or changed."""
         while not self._plain and not self._is_over:
             self._plain = self._next_chunk()
-        taken, self._plain = self._plain[:size], self._plain[size:]
-        return taken
+        chunk, self._plain = self._plain[:size], self._plain[size:]
+        return chunk
 
     def readline(self, limit: int) -> bytes:
         """Return one line with its end."""

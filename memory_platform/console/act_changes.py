@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from memories.models import AuditEntry, HygieneAct, Memory, MemoryVersion
+from memories.models import AuditEntry, Memory, MemoryVersion, StoredAct
 from memories.store.queries.texts import SEARCH_COLUMNS
 
 #: Changes of an act that are shown.
@@ -28,7 +28,7 @@ EDITS = frozenset(
 
 
 def changes_of(
-    entry: AuditEntry, act: HygieneAct | None, edited: Mapping[UUID, Sequence[Mapping[str, Any]]]
+    entry: AuditEntry, act: StoredAct | None, edited: Mapping[UUID, Sequence[Mapping[str, Any]]]
 ) -> list[str]:
     """Return what an act changed: stored values, else those of the versions of a memory, else the names of fields."""
     if act is not None:
@@ -65,11 +65,11 @@ def _changed_fields(entry: AuditEntry) -> list[str]:
     return [text.replace("_", " ") for text in (*(entry.fields if entry.verb in EDITS else ()), *values)]
 
 
-def _changes(act: HygieneAct) -> Iterator[str]:
+def _changes(act: StoredAct) -> Iterator[str]:
     """Yield the former and the new values of an act, with the number of memories of each."""
-    if act.act == HygieneAct.Act.MERGE and act.kept:  # the undo of one keeps none
+    if act.act == StoredAct.Act.MERGE and act.kept:  # the undo of one keeps none
         yield f"{len(act.archived_ids):,} merged into {len(act.kept):,}"
-    if act.act == HygieneAct.Act.IMPORT:
+    if act.act == StoredAct.Act.IMPORT:
         yield f"{act.changed_count:,} created"  # type: ignore[attr-defined]
     else:
         yield from _changed_values(act.changed)

@@ -29,7 +29,7 @@ from context.evaluation.actions.golden_questions import set_golden_values
 from context.feedback.actions import set_votes
 from context.feedback.votes import vote_values
 from context.models import Feedback, GoldenQuestion
-from memories.models import HygieneAct, Membership, SavedView, Snapshot, Tenant
+from memories.models import Membership, SavedView, Snapshot, StoredAct, Tenant
 from memories.partitions.actions import restore_snapshot
 from memories.search.actions import set_tenant_language
 from memories.tenancy.actions.operators import add_member, change_role, remove_member
@@ -99,7 +99,7 @@ def set_former_values(
         raise NotFound("not_found", "What was changed no longer exists.") from error
     # The action locks its rows only now and stores the values that it replaced, so changes of another request show
     # here.
-    undos = HygieneAct.objects.for_tenant(tenant_id).filter(act=HygieneAct.Act.CHANGE, at=now)
+    undos = StoredAct.objects.for_tenant(tenant_id).filter(act=StoredAct.Act.CHANGE, at=now)
     if not all(are_present(stored_values(undo.changed).before, values.after) for undo in undos):
         raise changed_later()
     return f"Undone: {VALUE_KINDS[verb].said}"

@@ -88,8 +88,8 @@ class _Present:
             yield from self._backlogs()
 
     def _backlogs(self) -> Iterator[GaugeMetricFamily]:
-        count = GaugeMetricFamily("memory_platform_backlog", "Rows waiting for work or a person.", labels=["kind"])
-        age = GaugeMetricFamily("memory_platform_backlog_age_seconds", "Age of the oldest one.", labels=["kind"])
+        count = GaugeMetricFamily("memory_platform_backlog", "Rows waiting for a worker or a person.", labels=["kind"])
+        age = GaugeMetricFamily("memory_platform_backlog_age_seconds", "Age of the oldest such row.", labels=["kind"])
         with maintenance_scope():
             for kind, read in _BACKLOGS.items():
                 backlogs = read().values()
@@ -98,7 +98,8 @@ class _Present:
                 age.add_metric([kind], max((self._now - oldest).total_seconds(), 0.0))
         yield count
         yield age
-        tail = GaugeMetricFamily("memory_platform_unindexed_vectors", "Vectors beside their index.", labels=["model"])
+        text = "Vectors that are not in the vector index yet."
+        tail = GaugeMetricFamily("memory_platform_unindexed_vectors", text, labels=["model"])
         for model, length in tail_lengths().items():
             tail.add_metric([model], float(length))
         yield tail

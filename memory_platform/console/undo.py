@@ -33,7 +33,6 @@ from memories.hygiene.actions import archive_memories, redo_hygiene, undo_hygien
 from memories.models import (
     ApiKey,
     AuditEntry,
-    HygieneAct,
     Invitation,
     Memory,
     MemoryLink,
@@ -41,6 +40,7 @@ from memories.models import (
     PartitionSummary,
     SavedView,
     Snapshot,
+    StoredAct,
     Tenant,
     TenantMemo,
 )
@@ -59,9 +59,9 @@ from memories.tenancy.actions.invitations import revoke_invitation
 from memories.tenancy.actions.saved_views import restore_view
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import Conflict, NotFound
-from memory_platform.console.act_kinds import UNDONE_WHILE_LATEST
 from memory_platform.console.act_values import VALUE_KINDS, changed_later, set_former_values
-from memory_platform.console.acts import is_archived_by, latest_acts
+from memory_platform.console.activity import is_archived_by, latest_acts
+from memory_platform.console.undo_rules import UNDONE_WHILE_LATEST
 from memory_platform.web.numerals import counted
 
 _APPLIED = ("apply_compaction", "approve_compaction")
@@ -87,7 +87,7 @@ def _redo_hygiene(entry: AuditEntry, **who: Any) -> str:
 
 
 def _set_former_values(entry: AuditEntry, *, by: Actor, now: datetime) -> str:
-    acts = HygieneAct.objects.for_tenant(entry.tenant_id).with_id(entry.pk).filter(undone_at=None)
+    acts = StoredAct.objects.for_tenant(entry.tenant_id).with_id(entry.pk).filter(undone_at=None)
     act = acts.select_for_update().first()
     if act is None:
         raise Conflict("cannot_undo", "The change was undone, or its former values are no longer stored.")

@@ -25,7 +25,7 @@ class SentinelPool(SentinelConnectionPool):
         master, own_password = options.pop("master"), options.pop("sentinel_password")
         parts = [urlsplit(each) for each in url.split(";")]
         hosts = [(part.hostname, part.port or 26379) for part in parts]
-        asked = sentinel_options(own_password)
-        sentinel: Any = Sentinel(hosts, sentinel_kwargs=asked)  # type: ignore[no-untyped-call]
+        own_options = sentinel_options(own_password)
+        sentinel: Any = Sentinel(hosts, sentinel_kwargs=own_options)  # type: ignore[no-untyped-call]
         password = {"password": unquote(parts[0].password)} if parts[0].password else {}
         return cls(master, sentinel, db=int(parts[0].path.strip("/") or 0), **password, **options)

@@ -84,12 +84,12 @@ def _grants(cursor: Any, names: Mapping[str, str], owner: str) -> Iterator[sql.C
     tables = {table: {tuple(each.rsplit(" ", 1)) for each in present} for table, present in cursor.fetchall()}
     roles = sorted(set(names.values()) - {owner})
     for table, present in tables.items():
-        wanted = {(names[alias], right) for alias in ROLES for right in privileges(alias, table)}
+        expected = {(names[alias], right) for alias in ROLES for right in privileges(alias, table)}
         for role in roles:
             parts = {"table": sql.Identifier(table), "role": sql.Identifier(role)}
             for text, rights in (
-                ("REVOKE {} ON {table} FROM {role}", present - wanted),
-                ("GRANT {} ON {table} TO {role}", wanted - present),
+                ("REVOKE {} ON {table} FROM {role}", present - expected),
+                ("GRANT {} ON {table} TO {role}", expected - present),
             ):
                 if own := sorted(right for name, right in rights if name == role):
                     yield sql.SQL(text).format(sql.SQL(", ").join(map(sql.SQL, own)), **parts)
@@ -118,7 +118,7 @@ def _policies(cursor: Any, names: Mapping[str, str], owner: str) -> Iterator[sql
     cursor.execute(_PRESENT_POLICIES)
     for policy, table, condition, present in cursor.fetchall():
         aliases = ROLES if _EVERY_ROLE_READS in condition else _POLICIES.get(policy, ROLES)
-        wanted = {owner, *(names[alias] for alias in aliases)}
-        if set(present) != wanted:
-            roles = sql.SQL(", ").join(map(sql.Identifier, sorted(wanted)))
+        expected = {owner, *(names[alias] for alias in aliases)}
+        if set(present) != expected:
+            roles = sql.SQL(", ").join(map(sql.Identifier, sorted(expected)))
             yield sql.SQL("ALTER POLICY {} ON {} TO {}").format(sql.Identifier(policy), sql.Identifier(table), roles)

@@ -38,8 +38,8 @@ class ExtractiveSummariser:
         worthy = [one for one in found if one.is_edited or one.worth >= SUMMARY_WORTH_MIN]
         chosen = _chosen(worthy, task) or _chosen(list(first_sentences(messages)), task)
         if task.longest_tokens > task.budget_tokens:
-            taken = set(chosen)
-            certain = [one for one in worthy if one in taken or one.worth >= LONGER_WORTH_MIN]
+            selected = set(chosen)
+            certain = [one for one in worthy if one in selected or one.worth >= LONGER_WORTH_MIN]
             chosen = _chosen(certain, replace(task, budget_tokens=task.longest_tokens)) or chosen
         if not chosen:
             raise SummariserError("nothing_to_say", "The messages contain no text to summarise.", is_permanent=True)

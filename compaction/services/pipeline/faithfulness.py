@@ -71,9 +71,9 @@ class SupersededText:
         cited = set(statement.message_ids)
         if not cited.intersection(self.message_ids) or cited.intersection(self.newer_message_ids):
             return False
-        gone = _tokens(self.text) - _tokens(self.newer_text)
+        removed = _tokens(self.text) - _tokens(self.newer_text)
         is_about = share_in(shared_stems(statement.text), shared_stems(self.text)) >= SUPPORTED_SHARE_MIN
-        return is_about and (not gone or bool(gone & _tokens(statement.text)))
+        return is_about and (not removed or bool(removed & _tokens(statement.text)))
 
 
 class Source:

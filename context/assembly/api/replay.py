@@ -50,12 +50,12 @@ class ContextDiffEndpoint(AssemblingEndpoint):
         Only the audit log records it, as a preview, and the context that it is compared with as read.
         """
         values = self.body(DiffInput)
-        wanted = build_context_request(self.key, values)
+        context_request = build_context_request(self.key, values)
         if values["since"] is not None:
-            difference = diff_contexts(wanted, ContextDiffBaseline(**values["since"]), **self.caller)
+            difference = diff_contexts(context_request, ContextDiffBaseline(**values["since"]), **self.caller)
             if receipt_id := values["since"].get("context_id"):
                 self.record_read(receipt_id)
         else:
             before, after = values["profiles"]
-            difference = diff_budget_profiles(wanted, before=before, after=after, **self.caller)
+            difference = diff_budget_profiles(context_request, before=before, after=after, **self.caller)
         return Response(difference.as_answer(explain=values["explain"]))

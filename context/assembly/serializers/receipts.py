@@ -8,7 +8,7 @@ from context.assembly.serializers.contexts import PROFILE_NAME_CHARACTERS_MAX, C
 from context.assembly.serializers.shapes import ContextBudgetOutput, ProfileVersionOutput, WarningOutput
 from context.models import Receipt
 from memories.store.serializers.inputs import QUERY_CHARACTERS_MAX
-from memories.tenancy.serializers.keys import KEY_ID_CHARACTERS_MAX
+from memories.tenancy.serializers.api_keys import KEY_ID_CHARACTERS_MAX
 from memories.tenancy.serializers.partitions import exact_field, path_field
 from memory_platform.rest.cursor_pagination import PageInput, PageOutput
 from memory_platform.rest.fields import StrictBooleanField, StrictDateTimeField, StrictTextField

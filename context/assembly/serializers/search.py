@@ -46,12 +46,12 @@ class FiltersField(StrictField):
         if not isinstance(data, dict):
             self.refuse("not_an_object", "Filters must be an object of fields and values.")
         faults: dict[str, Any] = {}
-        for name, wanted in data.items():
+        for name, condition in data.items():
             if fault := text_error(name):
                 faults[printable_field_name(name)] = [serializers.ErrorDetail(fault[1], code=fault[0])]
                 continue
             try:
-                parse_filters({name: wanted})
+                parse_filters({name: condition})
             except FilterError as error:
                 faults[printable_field_name(name)] = [serializers.ErrorDetail(error.detail, code=error.code)]
         if faults:

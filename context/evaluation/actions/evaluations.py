@@ -144,11 +144,11 @@ def delete_evaluation(*, run: EvaluationRun, by: Actor, now: datetime) -> None:
     try:
         with transaction.atomic():
             EvaluationAnswer.objects.for_tenant(run.tenant_id).of_run(run.pk).delete()
-            gone, _ = _rows(run).delete()
+            deleted, _ = _rows(run).delete()
     except RestrictedError as error:
         detail = "This evaluation cannot be deleted, because a scoring profile depends on it."
         raise Conflict("proves_a_profile", detail) from error
-    if gone:
+    if deleted:
         _audit(run, "delete_evaluation", [], by, now)
 
 

@@ -16,7 +16,7 @@ from context.services.profiles.scoring_profiles import (
     SCORING_FIELDS,
 )
 from context.services.profiles.sections import SECTION_TOKENS_MAX, SECTIONS
-from memories.tenancy.serializers.keys import KEY_ID_CHARACTERS_MAX
+from memories.tenancy.serializers.api_keys import KEY_ID_CHARACTERS_MAX
 from memories.tenancy.serializers.partitions import path_field
 from memory_platform.rest.cursor_pagination import PageInput
 from memory_platform.rest.fields import INTEGER_MAX, StrictBooleanField, StrictIntegerField, StrictTextField

@@ -55,9 +55,9 @@ class NearDuplicates:
 
         With `tokens`, a better one counts only if it is not longer, because it is then preferred at any budget.
         """
-        gone: set[MemoryKey] = set()
+        repeated: set[MemoryKey] = set()
         if not self.has_any:
-            return gone
+            return repeated
         stays = np.full(len(self._places), np.inf)
         for key in ranked:
             place = self._places.get(key)
@@ -65,10 +65,10 @@ class NearDuplicates:
                 continue
             length = 0.0 if tokens is None else float(tokens[key])
             if (self._is_near[place] & (stays <= length)).any():
-                gone.add(key)
+                repeated.add(key)
             else:
                 stays[place] = length
-        return gone
+        return repeated
 
 
 def _keep_equivalent(is_near: SimilarityFlags, texts: Sequence[str]) -> None:

@@ -101,9 +101,9 @@ def _climb(problem: Knapsack, best: CoreSolution, upper_bound: int, meter: WorkM
 def _strongest(problem: Knapsack, plain: BoundSearch, best: CoreSolution) -> list[BoundSearch]:
     """Return the searches that leave the smallest gap above `best`; every solution is under one of them."""
     grid = grid_row(problem)
-    ways = [cardinality_rows(problem), *([] if grid is None else [[grid]])]
+    row_choices = [cardinality_rows(problem), *([] if grid is None else [[grid]])]
     core_items = FIRST_CORE_ITEMS * CORE_GROWTH
-    others = [[BoundSearch(problem, relax_knapsack(problem, row), core_items) for row in rows] for rows in ways]
+    others = [[BoundSearch(problem, relax_knapsack(problem, row), core_items) for row in rows] for rows in row_choices]
     gaps = [max(ladder.gap(best) for ladder in ladders) for ladders in others]
     return others[gaps.index(min(gaps))] if min(gaps) < MAX_GAP_SHARE * plain.gap(best) else [plain]
 

@@ -25,15 +25,15 @@ class Admission:
         choose: Callable[[Mapping[int, int], int], Sequence[int]],
         tokens: dict[int, int],
         known: Collection[int],
-        asked: Iterable[int] = (),
+        requested: Iterable[int] = (),
     ) -> None:
         """`choose` returns results, best first, from known tokens and the tokens assumed for an unread memory.
 
-        `known` are the tokens of memories found by words; `asked` have already been requested.
+        `known` are the tokens of memories found by words; the texts of `requested` are already being read.
         """
         self._unread_tokens = int(UNREAD_SHARE * sum(known) / len(known)) if known else TOKENS_PER_MEMORY
         self._pinned, self._choose_results, self._tokens = pinned, choose, tokens
-        self._asked = set(asked)
+        self._requested = set(requested)
         self._choose()
 
     def _choose(self) -> None:
@@ -42,8 +42,8 @@ class Admission:
 
     def unread(self) -> list[int]:
         """Return the chosen memories that have not been requested; from now on, they count as requested."""
-        unread = [key for key in self.chosen if key not in self._asked]
-        self._asked.update(unread)
+        unread = [key for key in self.chosen if key not in self._requested]
+        self._requested.update(unread)
         return unread
 
     def learn(self, read: Sequence[tuple[int, int]]) -> None:

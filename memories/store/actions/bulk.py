@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from memories.models import HygieneAct, Partition
+from memories.models import Partition, StoredAct
 from memories.services.partitions.paths import PartitionPath
 from memories.services.store import bulk
 from memories.services.store.drafts import is_kind_name
@@ -33,7 +33,7 @@ _VERBS = {name: f"{name}_memories" for name in bulk.BULK_ACTIONS} | {bulk.BULK_C
 class BulkActionResult:
     """A performed action: the number of changed memories, and of skipped ones by reason."""
 
-    act: HygieneAct
+    act: StoredAct
     count: int
     left: Mapping[str, int]
 
@@ -72,9 +72,7 @@ def apply_bulk_action(
     else:
         open_next_versions(rows, now, {} if action == bulk.RESTORE else {definition.field: value})
     archived_ids = [row.pk for row in rows] if is_archiving else []
-    done = HygieneAct.objects.create(
-        tenant_id=tenant_id, act=action, at=now, archived_ids=archived_ids, changed=changed
-    )
+    done = StoredAct.objects.create(tenant_id=tenant_id, act=action, at=now, archived_ids=archived_ids, changed=changed)
     audit_rows(_VERBS[action], rows, fields=[definition.field], act_id=done.pk, by=by, now=now)
     return BulkActionResult(done, len(rows), {reason: count for reason, count in left.items() if count})
 
@@ -100,6 +98,6 @@ def move_memories(
         raise Conflict("nothing_left", f"Nothing was moved: {bulk.describe_skipped(left)}.")
     changed = undo_values(rows, bulk.MOVE.field, after=to.path, versions=1)
     move_rows(rows, to.path, now)
-    done = HygieneAct.objects.create(tenant_id=tenant_id, act=HygieneAct.Act.MOVE, at=now, changed=changed)
+    done = StoredAct.objects.create(tenant_id=tenant_id, act=StoredAct.Act.MOVE, at=now, changed=changed)
     audit_rows("move_memories", rows, fields=["partition"], act_id=done.pk, by=by, now=now)
     return BulkActionResult(done, len(rows), {reason: count for reason, count in left.items() if count})

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from memories.models import HygieneAct, Memory, Tenant
+from memories.models import Memory, StoredAct, Tenant
 from memories.services.store.drafts import NewMemory
 from memories.store.actions.store import store_memories
 from memories.store.store_results import StoreResult, StoreStatus
@@ -24,7 +24,7 @@ class ImportedRows:
     """The results of the rows of a batch in their order; `act` is None until a batch has created a memory."""
 
     results: Sequence[StoreResult]
-    act: HygieneAct | None
+    act: StoredAct | None
 
 
 @transaction.atomic
@@ -44,14 +44,14 @@ def import_memories(
         act.changed += changed
         act.save(update_fields=["changed"])
     elif created:
-        act = HygieneAct.objects.create(tenant_id=tenant.pk, act=HygieneAct.Act.IMPORT, at=now, changed=changed)
+        act = StoredAct.objects.create(tenant_id=tenant.pk, act=StoredAct.Act.IMPORT, at=now, changed=changed)
         audit_rows("import_memories", created, act_id=act.pk, by=by, now=now)
     return ImportedRows(results, act)
 
 
-def _open_act(tenant: Tenant, act_id: UUID) -> HygieneAct:
-    acts = HygieneAct.objects.for_tenant(tenant.pk).filter(act=HygieneAct.Act.IMPORT, undone_at=None)
-    act: HygieneAct | None = acts.with_id(act_id).select_for_update().first()
+def _open_act(tenant: Tenant, act_id: UUID) -> StoredAct:
+    acts = StoredAct.objects.for_tenant(tenant.pk).filter(act=StoredAct.Act.IMPORT, undone_at=None)
+    act: StoredAct | None = acts.with_id(act_id).select_for_update().first()
     if act is None:
         raise Conflict("undone", "The import was undone. Select the file again.")
     return act

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from memories.models import HygieneAct, Memory, MemoryLink, MemoryPair
+from memories.models import Memory, MemoryLink, MemoryPair, StoredAct
 from memories.services.hygiene.rules import REPLACED, replacement_hash
 from memories.services.store.drafts import SUPERSEDES
 from memories.store.bulk_rows import close_rows, undo_values
@@ -17,7 +17,7 @@ from memories.tenancy.exceptions import Conflict
 @transaction.atomic
 def replace_memories(
     *, tenant_id: UUID, replaced: Mapping[UUID, Collection[UUID]], by: Actor, now: datetime
-) -> list[HygieneAct]:
+) -> list[StoredAct]:
     """End the older memories of each newer one (newer -> older), link the newer to them; one act per older memory.
 
     An older memory is no longer live, and its valid time ends where that of the newer one begins. A constant number of
@@ -31,9 +31,9 @@ def replace_memories(
         raise Conflict("archived", "A memory to replace was archived in the meantime. Read it again.", SUPERSEDES)
     newer = Memory.objects.for_tenant(tenant_id).in_bulk(set(successors.values()))
     acts = {
-        row.pk: HygieneAct(
+        row.pk: StoredAct(
             tenant_id=tenant_id,
-            act=HygieneAct.Act.REPLACE,
+            act=StoredAct.Act.REPLACE,
             at=now,
             archived_ids=[row.pk],
             changed=undo_values([row], "archived_at", after=now),
@@ -50,7 +50,7 @@ def replace_memories(
         record_audit(
             "replace_memories", "memory", ids, tenant_id=tenant_id, fields=["valid_to"], act_id=act.pk, by=by, now=now
         )
-    return HygieneAct.objects.bulk_create(acts.values())
+    return StoredAct.objects.bulk_create(acts.values())
 
 
 def _link(tenant_id: UUID, successors: Mapping[UUID, UUID], now: datetime) -> dict[tuple[UUID, UUID], int]:

@@ -72,8 +72,8 @@ def store_memories(
     valid = {index: row for index, row in enumerate(rows) if index not in results}
     embedding_models: list[EmbeddingModel] = []
     if refuses_recalled_text and valid:
-        held = _held_sources(tenant.pk, valid)
-        others = {index: row for index, row in valid.items() if (row.partition.path, row.source_id) not in held}
+        held_sources = _held_sources(tenant.pk, valid)
+        others = {index: row for index, row in valid.items() if (row.partition.path, row.source_id) not in held_sources}
         results |= _recalled_rows(tenant.pk, others, reach, by, now)
         valid = {index: row for index, row in valid.items() if index not in results}
     if valid:
@@ -191,10 +191,10 @@ def _update_by_source(
     write: _Write, rows: Mapping[int, NewMemory], firsts: Mapping[LiveKey, int]
 ) -> dict[LiveKey, StoreResult]:
     """Give live memories of the same `source_id` the new texts; return the results of the keys that name one."""
-    wanted = {(rows[index].partition.path, key[2]): key for key, index in firsts.items() if key[2]}
-    if not wanted:
+    keys_by_source = {(rows[index].partition.path, key[2]): key for key, index in firsts.items() if key[2]}
+    if not keys_by_source:
         return {}
-    found = list(Memory.objects.for_tenant(write.tenant_id).unarchived().of_sources(wanted).locked())
+    found = list(Memory.objects.for_tenant(write.tenant_id).unarchived().of_sources(keys_by_source).locked())
     expired = archive_expired(found, by=write.by, now=write.now)
     live: dict[tuple[str, str], list[Memory]] = defaultdict(list)
     for row in found:
@@ -203,11 +203,11 @@ def _update_by_source(
     results: dict[LiveKey, StoreResult] = {}
     values: dict[UUID, dict[str, Any]] = {}
     names: set[str] = set()
-    for source, key in wanted.items():
-        held = live[source]
-        if not held or any(row.content_hash == key[1] for row in held):
+    for source, key in keys_by_source.items():
+        holders = live[source]
+        if not holders or any(row.content_hash == key[1] for row in holders):
             continue  # the caller inserts it, or finds it existing
-        current, new = max(held, key=lambda row: (row.recorded_from, row.version)), rows[firsts[key]]
+        current, new = max(holders, key=lambda row: (row.recorded_from, row.version)), rows[firsts[key]]
         changes = source_changes(new, current)
         created_at, expires_at = current.created_at, current.expires_at
         if problems := memory_change_problems(changes, created_at=created_at, expires_at=expires_at, now=write.now):

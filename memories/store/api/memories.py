@@ -24,7 +24,8 @@ from memories.store.actions.edit import archive_memory, restore_memory, update_m
 from memories.store.actions.store import store_memories
 from memories.store.api.schema import IF_MATCH, operation
 from memories.store.queries.texts import MemoryTextQuerySet
-from memories.store.readings import SearchScope, read_page_at
+from memories.store.readings import read_page_at
+from memories.store.search_scope import SearchScope
 from memories.store.serializers.answers import (
     MemoryBulkOutput,
     MemoryOutput,

@@ -61,11 +61,11 @@ class MemoryMoveEndpoint(Endpoint):
         if "ids" in values:
             own = rows.within(self.key.partition_prefix).with_ids(values["ids"])
             return own.versions()
-        wanted = values["filter"]
-        partition = readable_partition(self.key, wanted["partition"], "filter.partition")
-        rows = rows.live(self.now).within(partition.path, exact=wanted["exact"])
-        rows = rows.with_segments(requested_segments(wanted)).elsewhere(to.path)
-        rows = rows.created_between(wanted.get("created_after"), wanted.get("created_before"))
-        rows = rows.of_kind(wanted["kind"]) if "kind" in wanted else rows
-        rows = rows.pinned(wanted["pinned"]) if "pinned" in wanted else rows
+        filters = values["filter"]
+        partition = readable_partition(self.key, filters["partition"], "filter.partition")
+        rows = rows.live(self.now).within(partition.path, exact=filters["exact"])
+        rows = rows.with_segments(requested_segments(filters)).elsewhere(to.path)
+        rows = rows.created_between(filters.get("created_after"), filters.get("created_before"))
+        rows = rows.of_kind(filters["kind"]) if "kind" in filters else rows
+        rows = rows.pinned(filters["pinned"]) if "pinned" in filters else rows
         return rows.page("-created_at", count=BULK_MEMORIES_MAX + 1).versions()

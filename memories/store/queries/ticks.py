@@ -32,36 +32,36 @@ _TAKE_TURNS = (
 )
 # One statement, so that ticks are counted and deleted together or not at all.
 _FOLD = """
-WITH taken AS (
+WITH deleted AS (
     DELETE FROM memories_retrievaltick
     WHERE id IN (
         SELECT id FROM memories_retrievaltick WHERE tenant_id = %(tenant)s ORDER BY id LIMIT %(limit)s
         FOR UPDATE SKIP LOCKED
     )
     RETURNING api_key_prefix, context_partition, memory_ids, recalled_hashes, at
-), told AS (
+), cited AS (
     SELECT memory_id, recalled_hash, api_key_prefix, context_partition, at
-    FROM taken, unnest(memory_ids, recalled_hashes) AS pair (memory_id, recalled_hash)
+    FROM deleted, unnest(memory_ids, recalled_hashes) AS pair (memory_id, recalled_hash)
 ), present AS MATERIALIZED (
-    SELECT id FROM memories_memory WHERE id IN (SELECT memory_id FROM told) ORDER BY id FOR NO KEY UPDATE
+    SELECT id FROM memories_memory WHERE id IN (SELECT memory_id FROM cited) ORDER BY id FOR NO KEY UPDATE
 ), counted AS (
     UPDATE memories_memory AS memory
     SET retrieval_count = memory.retrieval_count + total.times,
         last_retrieved_at = greatest(memory.last_retrieved_at, total.at)
-    FROM (SELECT memory_id, count(*) AS times, max(at) AS at FROM told GROUP BY memory_id) AS total
+    FROM (SELECT memory_id, count(*) AS times, max(at) AS at FROM cited GROUP BY memory_id) AS total
     JOIN present ON present.id = total.memory_id
     WHERE memory.id = total.memory_id
 ), remembered AS (
     INSERT INTO memories_recalledtext AS old
         (tenant_id, memory_id, recalled_hash, api_key_prefix, context_partition, first_recalled_at, recalled_at)
     SELECT %(tenant)s, memory_id, recalled_hash, api_key_prefix, context_partition, min(at), max(at)
-    FROM told JOIN present ON present.id = memory_id
+    FROM cited JOIN present ON present.id = memory_id
     WHERE recalled_hash <> '' GROUP BY 2, 3, 4, 5 ORDER BY 2, 3, 4, 5
     ON CONFLICT (memory_id, recalled_hash, api_key_prefix, context_partition, tenant_id)
     DO UPDATE SET recalled_at = excluded.recalled_at
     WHERE old.recalled_at < excluded.recalled_at - %(precision)s
 )
-SELECT count(*) FROM taken
+SELECT count(*) FROM deleted
 """
 # One snapshot, so that a fold in between hides no row. Unfolded ones are the last rendered.
 _RECALLED = """

@@ -34,9 +34,9 @@ from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.serializers.partitions import PartitionFilterInput, exact_field, requested_partition
 from memory_platform.rest.fields import StrictChoiceField, StrictDateTimeField
-from memory_platform.rest.parsing import parse_strict_json
 from memory_platform.rest.request_errors import RestError
 from memory_platform.rest.serializers import ROW_PROBLEMS_MAX, bounded_errors, flat_errors
+from memory_platform.rest.strict_json import parse_strict_json
 
 _ROWS_PER_READ = 500
 FILE_CONTENT_TYPES = {JSONL: "application/x-ndjson", CSV: "text/csv"}

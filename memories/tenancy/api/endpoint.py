@@ -32,10 +32,10 @@ from memories.tenancy.queries.rows import TenantRows
 from memories.tenancy.replica import note_write
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.cursor_pagination import CursorPosition, build_page, position_to_row
-from memory_platform.rest.parsing import StrictJSONParser, incomplete_body
 from memory_platform.rest.rendering import FastJSONRenderer
 from memory_platform.rest.request_errors import RestError
 from memory_platform.rest.serializers import EmptyInput, StrictSerializer, query_values, validate_input
+from memory_platform.rest.strict_json import StrictJSONParser, incomplete_body
 
 logger = logging.getLogger(__name__)
 

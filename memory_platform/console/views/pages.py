@@ -32,10 +32,9 @@ from memories.tenancy.queries.tenants import members_of
 from memories.tenancy.scopes import operator_read_scope, tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
 from memories.tenancy.views.page_actions import by_operator
-from memory_platform.console.act_kinds import UNDONE_BY_ADMINS
 from memory_platform.console.action_items import ACTION_ITEM_KINDS, ActionItem, action_items
+from memory_platform.console.activity import list_acts, read_acts
 from memory_platform.console.activity_charts import activity_curves
-from memory_platform.console.acts import list_acts, read_acts
 from memory_platform.console.design_samples import component_samples
 from memory_platform.console.first_steps import first_steps
 from memory_platform.console.forms import ActFilterForm, JobFilterForm, RangeForm, SearchForm
@@ -44,6 +43,7 @@ from memory_platform.console.health import cached_components, read_components
 from memory_platform.console.heartbeats import scheduled_tasks
 from memory_platform.console.jobs import WATCHED_MAX, read_job_notifications, read_job_page
 from memory_platform.console.undo import find_act, undo_act
+from memory_platform.console.undo_rules import UNDONE_BY_ADMINS
 from memory_platform.web.flash_messages import add_flash, flash_error
 from memory_platform.web.htmx import HtmxRequest, safe_local_path, wants_fragment
 from memory_platform.web.permissions import operator_required
@@ -110,11 +110,10 @@ def tenant_overview_page(request: HtmxRequest) -> HttpResponseBase:
 def _tenant_figures(tenant_id: UUID, now: datetime) -> dict[str, Any]:
     needs = action_items([tenant_id])[tenant_id]
     tally = Memory.objects.tally_by_tenant([tenant_id], now)[tenant_id]
-    gone = tally.archived + tally.expired
     receipts = Receipt.objects.for_tenant(tenant_id)
     return {
         "memories": tally,
-        "gone": gone,
+        "archived_or_expired": tally.archived + tally.expired,
         "partition_count": Partition.objects.for_tenant(tenant_id).without_root().row_count(),
         "memo": TenantMemo.objects.for_tenant(tenant_id).current().first(),
         "contexts": list(receipts.newest_first().without_details()[:RECENT_CONTEXTS_MAX]),
@@ -249,8 +248,8 @@ def job_notifications(request: HtmxRequest) -> HttpResponse:
     texts = request.GET.getlist("item")[:WATCHED_MAX]
     outcomes = read_job_notifications(texts, [tenant.pk for tenant in tenants_of(request.operator)])
     answers = [(text, outcome) for text, outcome in outcomes.items() if outcome]
-    gone = [text for text in texts if text not in outcomes]
-    return render(request, "memory_platform/console/_job_notification.html", {"answers": answers, "gone": gone})
+    unknown = [text for text in texts if text not in outcomes]
+    return render(request, "memory_platform/console/_job_notification.html", {"answers": answers, "unknown": unknown})
 
 
 @require_POST

@@ -7,7 +7,7 @@ from typing import Any
 from memories.models import Tenant
 from memories.search.retrieval import CandidateGate, Retrieval, RetrievalRequest, retrieve, search_conditions
 from memories.services.store.moments import PointInTime
-from memories.store.readings import SearchScope
+from memories.store.search_scope import SearchScope
 
 
 def retrieve_for_test(

@@ -227,14 +227,14 @@ def mark_facts(text: str, facts: Sequence[RetainedFact]) -> list[MarkedTextPiece
     """Return the whole text in pieces, with the pieces that contain a fact marked. If two overlap, the first counts."""
     if not facts or not text:
         return [MarkedTextPiece(text)] if text else []
-    taken: list[tuple[int, int, int]] = []
+    marked: list[tuple[int, int, int]] = []
     for span in _spans(text, facts):
-        place = bisect_left(taken, span)
-        is_free = place == len(taken) or span[1] <= taken[place][0]
-        if is_free and (not place or taken[place - 1][1] <= span[0]):
-            taken.insert(place, span)
+        place = bisect_left(marked, span)
+        is_free = place == len(marked) or span[1] <= marked[place][0]
+        if is_free and (not place or marked[place - 1][1] <= span[0]):
+            marked.insert(place, span)
     pieces, place = [], 0
-    for start, end, fact in taken:
+    for start, end, fact in marked:
         pieces += [MarkedTextPiece(text[place:start]), MarkedTextPiece(text[start:end], fact)]
         place = end
     return [piece for piece in (*pieces, MarkedTextPiece(text[place:])) if piece.text]

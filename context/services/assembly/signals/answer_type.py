@@ -105,8 +105,8 @@ _RULES = (
 
 def answer_type(pool: CandidatePool) -> ScoreColumn:
     """Return how well the form of each text suits the query, 0..1; 0 if the query requests no known type."""
-    asked = pool.question.text.strip().lower()
-    number = next((number for number, rule in enumerate(_RULES) if rule.asks.search(asked)), None)
+    question = pool.question.text.strip().lower()
+    number = next((number for number, rule in enumerate(_RULES) if rule.asks.search(question)), None)
     found = np.zeros(len(pool))
     if number is not None:
         found[:] = [_suits(number, text) for text in in_time(pool.texts)]

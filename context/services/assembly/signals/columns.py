@@ -111,10 +111,10 @@ class CandidatePool:
             for lexeme in row.get("holds") or ()
             if lexeme in number_of
         ]
-        held = np.zeros((len(self.rows), len(self.lexemes)))
+        contained = np.zeros((len(self.rows), len(self.lexemes)))
         if found:
-            held[tuple(np.array(found).T)] = 1.0
-        return held
+            contained[tuple(np.array(found).T)] = 1.0
+        return contained
 
     @cached_property
     def years(self) -> list[int]:

@@ -23,10 +23,10 @@ def lexical_overlap(pool: CandidatePool) -> ScoreColumn:
 
     The content of the preceding message is often the subject of this one ("And where was that?" - "In Lisbon").
     """
-    held = pool.holds
+    contained = pool.holds
     for distance, share in SHARE_AT.items():
-        held = np.maximum(held, share * column_at(pool.holds, pool.beside[distance]))
-    return np.asarray(held @ pool.lexeme_weights)
+        contained = np.maximum(contained, share * column_at(pool.holds, pool.beside[distance]))
+    return np.asarray(contained @ pool.lexeme_weights)
 
 
 def adjacent_turns(pool: CandidatePool) -> ScoreColumn:
@@ -34,8 +34,8 @@ def adjacent_turns(pool: CandidatePool) -> ScoreColumn:
     beside = pool.beside
     next_to = (column_at(pool.similarity, beside[-1]) + column_at(pool.similarity, beside[1])) / 2.0
     further = (column_at(pool.similarity, beside[-2]) + column_at(pool.similarity, beside[2])) / 2.0
-    asked = column_at(np.where(pool.is_question, pool.strength, 0.0), beside[-1])
-    return np.asarray(SHARE_NEXT * next_to + SHARE_FURTHER * further + SHARE_OF_QUESTION * asked)
+    question_before = column_at(np.where(pool.is_question, pool.strength, 0.0), beside[-1])
+    return np.asarray(SHARE_NEXT * next_to + SHARE_FURTHER * further + SHARE_OF_QUESTION * question_before)
 
 
 def entity_match(pool: CandidatePool) -> ScoreColumn:

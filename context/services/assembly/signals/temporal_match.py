@@ -72,10 +72,10 @@ def _month_span(year: int, month: int, count: int = 1) -> Iterator[TimeSpan]:
         return
 
 
-def _named(match: re.Match[str], asked: QuestionTime) -> Iterator[TimeSpan]:
+def _named(match: re.Match[str], question_time: QuestionTime) -> Iterator[TimeSpan]:
     """Yield the day, the months or the year, in each possible year if none is named."""
     names = {"month": "", "day": "", **match.groupdict()}
-    for year in [int(names["year"])] if names["year"] else asked.years:
+    for year in [int(names["year"])] if names["year"] else question_time.years:
         month, count = MONTH_SPANS.get(names["month"].lower(), (0, 1))
         if names["day"]:
             yield from _day_span(year, month or int(names["month"]), int(names["day"]))
@@ -83,46 +83,46 @@ def _named(match: re.Match[str], asked: QuestionTime) -> Iterator[TimeSpan]:
             yield from _month_span(year, month, count)
 
 
-def _last_month_named(match: re.Match[str], asked: QuestionTime) -> Iterator[TimeSpan]:
+def _last_month_named(match: re.Match[str], question_time: QuestionTime) -> Iterator[TimeSpan]:
     """Yield the last one before the query; if no candidate is from that year, that month of any year."""
     month, _ = MONTH_SPANS[match["month"].lower()]
-    year = asked.at.year if month < asked.at.month else asked.at.year - 1
-    for one in [year] if year in asked.years else asked.years:
+    year = question_time.at.year if month < question_time.at.month else question_time.at.year - 1
+    for one in [year] if year in question_time.years else question_time.years:
         yield from _month_span(one, month)
 
 
-def _ago(match: re.Match[str], asked: QuestionTime) -> Iterator[TimeSpan]:
+def _ago(match: re.Match[str], question_time: QuestionTime) -> Iterator[TimeSpan]:
     """Yield a span as exact as the words: "two weeks ago" is that day plus or minus half a week."""
     word = match["count"].lower()
     count = int(word) if word.isdigit() else _NUMBERS[word]
     unit_days = {"day": 1.0, "week": 7.0, "month": 30.4, "year": 365.25}[match["unit"].lower()]
     try:
-        middle = asked.at - timedelta(days=count * unit_days)
+        middle = question_time.at - timedelta(days=count * unit_days)
         yield TimeSpan(middle - timedelta(days=unit_days / 2), middle + timedelta(days=unit_days / 2))
     except OverflowError:
         return
 
 
-def _yesterday(match: re.Match[str], asked: QuestionTime) -> Iterator[TimeSpan]:  # noqa: ARG001
-    before = asked.at - timedelta(days=1)
+def _yesterday(match: re.Match[str], question_time: QuestionTime) -> Iterator[TimeSpan]:  # noqa: ARG001
+    before = question_time.at - timedelta(days=1)
     yield from _day_span(before.year, before.month, before.day)
 
 
-def _last_unit(match: re.Match[str], asked: QuestionTime) -> Iterator[TimeSpan]:
+def _last_unit(match: re.Match[str], question_time: QuestionTime) -> Iterator[TimeSpan]:
     unit = match["unit"].lower()
     if unit == "year":
-        yield from _month_span(asked.at.year - 1, 1, 12)
+        yield from _month_span(question_time.at.year - 1, 1, 12)
     elif unit == "month":
-        year, month = divmod(asked.at.year * 12 + asked.at.month - 2, 12)
+        year, month = divmod(question_time.at.year * 12 + question_time.at.month - 2, 12)
         yield from _month_span(year, month + 1)
     else:
-        monday = asked.at - timedelta(days=asked.at.weekday() + 7)
+        monday = question_time.at - timedelta(days=question_time.at.weekday() + 7)
         yield from _day_span(monday.year, monday.month, monday.day, 7)
 
 
-def _last_day_named(match: re.Match[str], asked: QuestionTime) -> Iterator[TimeSpan]:
-    back = (asked.at.weekday() - DAYS.index(match["weekday"].lower()) - 1) % 7 + 1
-    before = asked.at - timedelta(days=back)
+def _last_day_named(match: re.Match[str], question_time: QuestionTime) -> Iterator[TimeSpan]:
+    back = (question_time.at.weekday() - DAYS.index(match["weekday"].lower()) - 1) % 7 + 1
+    before = question_time.at - timedelta(days=back)
     yield from _day_span(before.year, before.month, before.day)
 
 
@@ -163,13 +163,13 @@ def query_time_spans(pool: CandidatePool) -> list[TimeSpan]:
     return named_time_spans(pool.question.text, QuestionTime(pool.question.asked_at, pool.years))
 
 
-def named_time_spans(text: str, asked: QuestionTime) -> list[TimeSpan]:
+def named_time_spans(text: str, question_time: QuestionTime) -> list[TimeSpan]:
     """Return the spans that the text names, the most exactly named first."""
     spans: list[TimeSpan] = []
     for pattern, resolve in _RULES:
         for match in pattern.finditer(text):
             if not _is_verb(match):
-                spans += resolve(match, asked)
+                spans += resolve(match, question_time)
         text = pattern.sub(lambda match: match[0] if _is_verb(match) else "\n", text)
     return spans
 

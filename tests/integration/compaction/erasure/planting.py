@@ -19,7 +19,6 @@ from context.models import (
     ScoringProfileVersion,
 )
 from memories.models import (
-    HygieneAct,
     IdempotencyRecord,
     Memory,
     MemoryFinding,
@@ -30,6 +29,7 @@ from memories.models import (
     RetrievalTick,
     SavedView,
     Snapshot,
+    StoredAct,
     Tenant,
     TenantMemo,
 )
@@ -75,9 +75,9 @@ def _plant_beside(tenant: Tenant, memory: Memory, other: Memory) -> None:
     MemoryFinding.objects.create(**own, kind="never_retrieved", weight=1, at=now, found_at=now)
     RecalledText.objects.create(**own, recalled_hash="b", recalled_at=now, context_partition=PERSON)
     RetrievalTick.objects.create(tenant=tenant, memory_ids=[memory.pk], recalled_hashes=["b"], at=now)
-    HygieneAct.objects.create(tenant=tenant, act="archive", at=now, archived_ids=[memory.pk])
+    StoredAct.objects.create(tenant=tenant, act="archive", at=now, archived_ids=[memory.pk])
     edit = {"id": str(uuid4()), "field": "text", "before": QUOTING, "after": "Who sleeps late?"}
-    HygieneAct.objects.create(tenant=tenant, act="change", at=now, changed=[edit])
+    StoredAct.objects.create(tenant=tenant, act="change", at=now, changed=[edit])
     vote = {"kind": "explicit", "weight": 1.0, "at": now, "on_day": now.date(), "actor_kind": "system"}
     Feedback.objects.create(**own, reason=FACT, **vote)
     Feedback.objects.create(tenant=tenant, memory=make_memory(tenant, "Tea is hot."), reason=QUOTING, **vote)

@@ -19,7 +19,7 @@ from memories import tasks
 from memories.embeddings import indexer
 from memories.embeddings.providers import EmbeddingError, EmbeddingVectors
 from memories.embeddings.providers.hashed_embedder import HashedNgramEmbedder
-from memories.models import HygieneAct, IdempotencyRecord, Memory, MemoryEmbedding, RecalledText, Tenant
+from memories.models import IdempotencyRecord, Memory, MemoryEmbedding, RecalledText, StoredAct, Tenant
 from memories.services.store.drafts import NewMemory
 from memories.store.actions.edit import archive_memory, update_memory
 from memories.store.actions.store import store_memories
@@ -315,12 +315,12 @@ def test_old_records_are_forgotten_in_every_tenant(
                 *(("replace", 91, None), ("replace", 91, FACTORY_NOW)),
             ):
                 at = FACTORY_NOW - timedelta(days=days)
-                HygieneAct.objects.create(tenant=owner, act=act, at=at, undone_at=undone_at)
+                StoredAct.objects.create(tenant=owner, act=act, at=at, undone_at=undone_at)
     assert delete_expired_records(now=FACTORY_NOW) == 2 * (1 + 3 + 2)
     with tenant_scope(tenant.pk):
         assert list(RecalledText.objects.values_list("recalled_hash", flat=True)) == ["0", "1", "2"]
         assert list(IdempotencyRecord.objects.values_list("idempotency_key", flat=True)) == ["0"]
-        assert {*HygieneAct.objects.values_list("act", "undone_at")} == {("change", None), ("replace", None)}
+        assert {*StoredAct.objects.values_list("act", "undone_at")} == {("change", None), ("replace", None)}
 
 
 def test_beat_names_tasks_that_exist() -> None:

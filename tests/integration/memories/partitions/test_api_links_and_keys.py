@@ -9,7 +9,7 @@ from rest_framework.test import APIClient
 from memories.models import AuditEntry, IdempotencyRecord, Tenant
 from memories.partitions.serializers import LinkOutput
 from memories.tenancy.scopes import tenant_scope
-from memories.tenancy.serializers.keys import ApiKeyOutput, NewApiKeyOutput
+from memories.tenancy.serializers.api_keys import ApiKeyOutput, NewApiKeyOutput
 from tests.integration.rest_helpers import (
     MEMORIES,
     NOWHERE,

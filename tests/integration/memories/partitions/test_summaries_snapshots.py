@@ -14,7 +14,8 @@ from memories.partitions.actions import create_snapshot, delete_snapshot, save_s
 from memories.services.partitions.paths import parse_partition
 from memories.services.store.moments import PointInTime
 from memories.services.tokens import token_counts
-from memories.store.readings import SearchScope, read_partition_summaries, read_summary
+from memories.store.readings import read_partition_summaries, read_summary
+from memories.store.search_scope import SearchScope
 from memories.tenancy.exceptions import Conflict, InvalidInput, StaleVersion
 from memories.tenancy.scopes import tenant_scope
 from tests.factories import FACTORY_NOW, TESTER, make_memory

@@ -21,7 +21,7 @@ from memories.services.store.drafts import NewMemory
 from memories.services.store.moments import PointInTime
 from memories.store.actions.edit import update_memory
 from memories.store.actions.store import store_memories
-from memories.store.readings import SearchScope
+from memories.store.search_scope import SearchScope
 from memories.tenancy.actions.tenants import create_tenant
 from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.queries.languages import text_search_configs

@@ -14,7 +14,8 @@ from memories.models import Memory, Tenant
 from memories.partitions.actions import link_memories, unlink_memories
 from memories.services.store.moments import PointInTime
 from memories.store.actions.edit import archive_memory, update_memory
-from memories.store.readings import CandidateQuery, SearchScope, read_linked_memories, read_memories, read_vectors
+from memories.store.readings import CandidateQuery, read_linked_memories, read_memories, read_vectors
+from memories.store.search_scope import SearchScope
 from memories.tenancy.scopes import tenant_scope
 from tests.factories import FACTORY_NOW, TESTER, make_memory
 

@@ -24,7 +24,8 @@ from memories.services.store.moments import PointInTime
 from memories.store.actions.edit import archive_memory, update_memory
 from memories.store.actions.store import store_memories
 from memories.store.queries.candidates import send_plain_candidates
-from memories.store.readings import CandidateQuery, SearchScope
+from memories.store.readings import CandidateQuery
+from memories.store.search_scope import SearchScope
 from memories.tenancy.queries.plain_scope import PlainScope
 from memories.tenancy.scopes import tenant_scope
 from tests.factories import FACTORY_NOW, TESTER

@@ -38,7 +38,7 @@ from memories.services.store.moments import PointInTime
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
 from memories.store.actions.store import store_memories
 from memories.store.live_rows import ensure_partitions
-from memories.store.readings import SearchScope
+from memories.store.search_scope import SearchScope
 from memories.tenancy.queries.plain_scope import PlainScope
 from memories.tenancy.scopes import admin_write_scope, tenant_scope
 from tests.factories import FACTORY_NOW, TESTER, make_memory, reread_memory

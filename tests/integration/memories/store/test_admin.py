@@ -13,7 +13,7 @@ from rest_framework_api_key.models import APIKey
 
 from memories.embeddings.actions import reembed_memories
 from memories.hygiene.actions import undo_hygiene
-from memories.models import ApiKey, AuditEntry, HygieneAct, Membership, Memory, MemoryEmbedding, MemoryVersion, Tenant
+from memories.models import ApiKey, AuditEntry, Membership, Memory, MemoryEmbedding, MemoryVersion, StoredAct, Tenant
 from memories.services.tokens import token_counts
 from memories.store.actions.edit import archive_memory, update_memory
 from memories.tenancy.actions.operators import add_member
@@ -413,7 +413,7 @@ def test_actions_change_the_selected_memories_and_can_be_undone(
     current = reread_memory(memory)
     assert (getattr(current, field), current.version) == (value, 2)
     with tenant_scope(tenant.pk):
-        act = HygieneAct.objects.for_tenant(tenant.pk).exclude(act="change").get()
+        act = StoredAct.objects.for_tenant(tenant.pk).exclude(act="change").get()
         undo_hygiene(tenant_id=tenant.pk, act_id=act.pk, by=TESTER, now=FACTORY_NOW)
     assert getattr(reread_memory(memory), field) == getattr(memory, field)
 

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from memories.models import AuditEntry, HygieneAct, MemoryLink, Tenant
+from memories.models import AuditEntry, MemoryLink, StoredAct, Tenant
 from memories.store.actions.edit import archive_memory
 from memories.store.actions.replace import replace_memories
 from memories.tenancy.exceptions import Conflict
@@ -87,7 +87,7 @@ def test_restored_memory_is_true_without_a_gap(api: APIClient, lisbon: dict[str,
 def test_action_is_undone_once(api: APIClient, lisbon: dict[str, Any], tenant: Tenant) -> None:
     replace(api, lisbon)
     with tenant_scope(tenant.pk):
-        act = HygieneAct.objects.for_tenant(tenant.pk).get()
+        act = StoredAct.objects.for_tenant(tenant.pk).get()
     answer = api.post(f"/api/v1/acts/{act.pk}/undo").json()
     assert (answer["action"], answer["undone"], answer["skipped"]) == ("replace", 1, 0)
     assert listed(api) == [LISBON, PORTO]
@@ -100,7 +100,7 @@ def test_repeated_request_is_no_error(api: APIClient, lisbon: dict[str, Any], te
     assert (first.status_code, second.status_code) == (201, 200)
     assert second.json()["links"] == first.json()["links"]
     with tenant_scope(tenant.pk):
-        assert HygieneAct.objects.for_tenant(tenant.pk).count() == 1
+        assert StoredAct.objects.for_tenant(tenant.pk).count() == 1
 
 
 def test_existing_text_can_replace_too(api: APIClient, lisbon: dict[str, Any]) -> None:

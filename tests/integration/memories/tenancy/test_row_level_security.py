@@ -39,7 +39,6 @@ from memories.models import (
     CommonLexeme,
     EmbeddingModel,
     FirstSteps,
-    HygieneAct,
     IdempotencyRecord,
     Memory,
     MemoryEmbedding,
@@ -55,6 +54,7 @@ from memories.models import (
     RetrievalTick,
     SavedView,
     Snapshot,
+    StoredAct,
     Tenant,
     UncomparedMemory,
 )
@@ -158,7 +158,7 @@ def _fill_later_tables(tenant: Tenant, memory: Memory) -> None:
         tenant=tenant, kind="never_retrieved", memory=memory, weight=1, at=FACTORY_NOW, found_at=FACTORY_NOW
     )
     AuditCheck.objects.create(tenant=tenant, checked_at=FACTORY_NOW, last_number=0)
-    HygieneAct.objects.create(tenant=tenant, act="archive", at=FACTORY_NOW)
+    StoredAct.objects.create(tenant=tenant, act="archive", at=FACTORY_NOW)
     Erasure.objects.create(tenant=tenant, scope="tenant", created_at=FACTORY_NOW)
     RetentionPolicy.objects.create(tenant=tenant, days=1, age_from="created", created_at=FACTORY_NOW)
     create_invitation(tenant=tenant, role=Role.VIEWER, note="", days=1, by=TESTER, now=FACTORY_NOW)

@@ -10,7 +10,8 @@ from memories.models import Tenant
 from memories.search import retrieval
 from memories.search.retrieval import Retrieval
 from memories.services.search import planner
-from memories.store.readings import CandidateRanks, SearchScope, send_candidates
+from memories.store.readings import CandidateRanks, send_candidates
+from memories.store.search_scope import SearchScope
 from memories.tenancy.queries.prepared import execute_prepared, send_prepared
 from memories.tenancy.scopes import second_tenant_scope, tenant_scope
 from tests.database_roles import own_connections

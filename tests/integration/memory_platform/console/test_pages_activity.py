@@ -23,7 +23,7 @@ from memories.store.actions.bulk import apply_bulk_action
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
 from memories.tenancy.audit import Actor
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.console.acts import list_acts
+from memory_platform.console.activity import list_acts
 from tests.factories import make_memory
 from tests.integration.page_helpers import HTMX, TESTER, as_stored, client_of, make_bakery_memories, page, text_of
 from tests.integration.session_scripts import as_decided, compacted, make_long_session, under_review

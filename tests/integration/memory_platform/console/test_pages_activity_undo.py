@@ -42,8 +42,8 @@ from memories.services.tenancy.audit_verbs import UNLISTED
 from memories.store.actions.edit import update_memory
 from memories.tenancy.actions.api_keys import create_api_key
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.console.act_kinds import NOTES, UNDONE_BY_ADMINS, UNDONE_WHILE_LATEST
 from memory_platform.console.undo import UNDONE_VERBS
+from memory_platform.console.undo_rules import NOTES, UNDONE_BY_ADMINS, UNDONE_WHILE_LATEST
 from tests.architecture import ROOT
 from tests.integration.page_helpers import TESTER, as_stored, client_of, make_bakery_memories, page, text_of
 from tests.users import new_operator

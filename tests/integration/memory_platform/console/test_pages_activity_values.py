@@ -29,7 +29,7 @@ from context.feedback.actions import record_feedback
 from context.feedback.votes import vote_values
 from context.models import Feedback, GoldenQuestion
 from memories.hygiene.actions import archive_memories, dismiss_findings, merge_memories
-from memories.models import HygieneAct, Membership, Memory, MemoryFinding, SavedView, Snapshot, Tenant
+from memories.models import Membership, Memory, MemoryFinding, SavedView, Snapshot, StoredAct, Tenant
 from memories.partitions.actions import create_snapshot, delete_snapshot
 from memories.search.actions import set_tenant_language
 from memories.services.partitions.paths import parse_partition
@@ -154,7 +154,7 @@ def test_settings_and_rules(activity: Activity, tenant: Tenant) -> None:
 def test_an_act_without_stored_values_says_why_it_has_no_undo(activity: Activity, tenant: Tenant) -> None:
     activity.perform(set_tenant_language, tenant=tenant, language="german")
     with tenant_scope(tenant.pk):
-        HygieneAct.objects.for_tenant(tenant.pk).delete()
+        StoredAct.objects.for_tenant(tenant.pk).delete()
     listed = text_of(activity.client.get(page("activity", tenant)))
     assert "Can&#x27;t be undone: its former values are not stored" in listed
     row = activity.rows()[0]
@@ -300,10 +300,10 @@ def test_dismissals_are_repeated_and_invitations_revoked(activity: Activity, ten
 def test_values_of_a_stored_act_are_no_memories_for_the_api(activity: Activity, tenant: Tenant) -> None:
     activity.perform(set_tenant_language, tenant=tenant, language="german")
     with tenant_scope(tenant.pk):
-        act = HygieneAct.objects.for_tenant(tenant.pk).filter(changed__0__field="language").get()
+        act = StoredAct.objects.for_tenant(tenant.pk).filter(changed__0__field="language").get()
     assert activity.client.post(page("memories-bulk-undo", tenant, act.pk)).status_code in {302, 404}
     with tenant_scope(tenant.pk):
-        assert HygieneAct.objects.for_tenant(tenant.pk).get(pk=act.pk).undone_at is None
+        assert StoredAct.objects.for_tenant(tenant.pk).get(pk=act.pk).undone_at is None
 
 
 def test_an_erasure_deletes_the_values_that_acts_stored_about_its_partition(activity: Activity, tenant: Tenant) -> None:
@@ -326,6 +326,6 @@ def test_an_erasure_deletes_the_values_that_acts_stored_about_its_partition(acti
         erasure = request_erasure(tenant=tenant, partition=path, is_enqueued=False, by=TESTER, now=now)
     run_erasure(tenant.pk, erasure.pk, now=now)
     with tenant_scope(tenant.pk):
-        kept = {row["field"] for act in HygieneAct.objects.for_tenant(tenant.pk) for row in act.changed}
+        kept = {row["field"] for act in StoredAct.objects.for_tenant(tenant.pk) for row in act.changed}
     assert "language" in kept
     assert not kept & {"summary_text", "archived", "weight", "reason", "answer"}

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from memory_platform.rest.parsing import OBJECT_KEYS_MAX
 from memory_platform.rest.serializers import PROBLEMS_MAX, ROW_PROBLEMS_MAX, UNKNOWN_NAMED_MAX
+from memory_platform.rest.strict_json import OBJECT_KEYS_MAX
 from tests.integration.rest_helpers import assert_problem
 from tests.users import api_client, new_key
 

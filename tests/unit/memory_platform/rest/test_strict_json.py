@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_platform.rest.cursor_pagination import CursorError, CursorPosition, read_cursor, write_cursor
-from memory_platform.rest.parsing import NESTING_LEVELS_MAX, parse_strict_json
 from memory_platform.rest.request_errors import RestError, printable_field_name
+from memory_platform.rest.strict_json import NESTING_LEVELS_MAX, parse_strict_json
 
 ID = UUID("0b5e8a3e-3a5e-4a53-8d6b-0a8f6c7c1d11")
 VALUES = st.recursive(

@@ -11,7 +11,7 @@ from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import require_whole_tenant
 from memories.tenancy.scopes import tenant_scope
-from memories.tenancy.serializers.keys import ApiKeyInput, ApiKeyOutput, NewApiKeyOutput
+from memories.tenancy.serializers.api_keys import ApiKeyInput, ApiKeyOutput, NewApiKeyOutput
 from memory_platform.rest.cursor_pagination import PageInput, page_of
 from memory_platform.rest.serializers import EmptyInput
 

@@ -20,16 +20,16 @@ from context.models import (
 )
 from memories.models import (
     AuditEntry,
-    HygieneAct,
     Memory,
+    StoredAct,
 )
 from memories.services.tenancy.act_labels import ACT_LABELS, REPEATED_ACTS, STORED_ACTS, UNDO_DAYS
 from memories.tenancy.queries.audit import AuditEntryQuerySet
 from memories.tenancy.queries.tenants import users_by_username
 from memory_platform.console.act_changes import EDITS, changes_of, edited_values
-from memory_platform.console.act_kinds import FINAL, NOTES, NOTES_WITHOUT_VALUES, UNDONE_BY_ADMINS, UNDONE_WHILE_LATEST
 from memory_platform.console.act_targets import TARGETS_SHOWN_MAX, ActTarget, act_target, target_texts, targets_with
 from memory_platform.console.act_values import VALUE_KINDS, are_present, present_values, stored_values
+from memory_platform.console.undo_rules import FINAL, NOTES, NOTES_WITHOUT_VALUES, UNDONE_BY_ADMINS, UNDONE_WHILE_LATEST
 
 _CHANGED = "Changed since"
 #: Of acts whose former values were never stored, were deleted after a while, or were erased.
@@ -136,12 +136,12 @@ def read_acts(tenant_id: UUID, entries: Sequence[AuditEntry], *, is_admin: bool)
     ]
 
 
-def _stored_acts(tenant_id: UUID, entries: Iterable[AuditEntry]) -> dict[UUID, HygieneAct]:
+def _stored_acts(tenant_id: UUID, entries: Iterable[AuditEntry]) -> dict[UUID, StoredAct]:
     """Return the stored acts by id; of imports, only how many memories, because one can be of 10,000."""
     ids: dict[bool, list[UUID]] = {True: [], False: []}
     for entry in entries:
         ids[entry.verb in _IMPORTS].append(entry.pk)
-    acts = HygieneAct.objects.for_tenant(tenant_id)
+    acts = StoredAct.objects.for_tenant(tenant_id)
     length = Func(F("changed"), function="jsonb_array_length", output_field=IntegerField())
     imports = acts.defer("changed", "archived_ids").annotate(changed_count=length)
     return {**acts.in_bulk(ids[False]), **imports.in_bulk(ids[True])}
@@ -178,10 +178,10 @@ def _memories(tenant_id: UUID, entries: Sequence[AuditEntry]) -> dict[str, Memor
 
 
 def _undo_states(
-    tenant_id: UUID, entries: Sequence[AuditEntry], acts: Mapping[UUID, HygieneAct], memories: Mapping[str, Memory]
+    tenant_id: UUID, entries: Sequence[AuditEntry], acts: Mapping[UUID, StoredAct], memories: Mapping[str, Memory]
 ) -> dict[UUID, str]:
     undone = {pk for pk, act in acts.items() if act.undone_at}
-    of_memories = [pk for pk, act in acts.items() if act.act != HygieneAct.Act.CHANGE]
+    of_memories = [pk for pk, act in acts.items() if act.act != StoredAct.Act.CHANGE]
     states = dict.fromkeys(of_memories, POSSIBLE) | dict.fromkeys(undone, DONE)
     states |= _value_states(tenant_id, entries, acts)
     for entry in entries:
@@ -199,7 +199,7 @@ def _undo_states(
     return states | dict.fromkeys(possible, POSSIBLE)
 
 
-def _value_states(tenant_id: UUID, entries: Sequence[AuditEntry], acts: Mapping[UUID, HygieneAct]) -> dict[UUID, str]:
+def _value_states(tenant_id: UUID, entries: Sequence[AuditEntry], acts: Mapping[UUID, StoredAct]) -> dict[UUID, str]:
     """Return the states of acts that changed values: possible while the values are present. A query for each kind."""
     after = {
         entry: stored_values(acts[entry.pk].changed).after

@@ -1,4 +1,4 @@
-"""What to do about acts without Undo, and who may undo the others when."""
+"""Which acts have no Undo and what to do instead, and who may undo the others when."""
 
 from collections.abc import Mapping
 

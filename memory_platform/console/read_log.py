@@ -65,7 +65,8 @@ class ReadLogMiddleware:
             response = self.get_response(request)
         match = request.resolver_match
         names = {"GET": SHOWS_TEXT, "POST": SHOWS_TEXT_BY_POST}.get(str(request.method), ())
-        if match is not None and match.url_name in names and response.status_code in _SHOWN:
+        is_signed_in = is_api_request(request) or hasattr(request, "tenant")  # else htmx is sent to the sign-in
+        if match is not None and match.url_name in names and response.status_code in _SHOWN and is_signed_in:
             _record(request, match)
         return response
 

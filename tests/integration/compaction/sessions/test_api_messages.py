@@ -242,7 +242,7 @@ def test_message_is_pinned_and_let_go(api: APIClient, session: dict[str, Any], t
     assert_problem(api.patch(url, {"pinned": True}), 409, "compacted")
     with tenant_scope(tenant.pk):
         verbs = [entry.verb for entry in AuditEntry.objects.order_by("at") if entry.target_kind == "message"]
-    assert verbs == ["append_messages", "pin_message", "unpin_message"]
+    assert verbs == ["append_messages", "pin_message", "read_text", "unpin_message"]
 
 
 def test_masked_message_is_expanded_to_its_original(api: APIClient, session: dict[str, Any], tenant: Tenant) -> None:

@@ -158,7 +158,7 @@ def test_an_act_without_stored_values_says_why_it_has_no_undo(activity: Activity
     listed = text_of(activity.client.get(page("activity", tenant)))
     assert "Can&#x27;t be undone: its former values are not stored" in listed
     row = activity.rows()[0]
-    assert "former values were not stored" in activity.undo(row)
+    assert "its former values are not stored" in activity.undo(row)
 
 
 def test_a_change_after_the_check_is_not_overwritten(

@@ -40,7 +40,7 @@ def test_without_text_it_lists_the_actions_and_pages_of_the_role(tenant: Tenant,
 
 def test_every_word_of_the_text_is_in_a_name_or_its_group(tenant: Tenant, operator: User) -> None:
     assert groups(operator, tenant, "LOG con")["Pages"] == ["Context log"]
-    assert "Snapshots" in groups(operator, tenant, "memory store")["Pages"]
+    assert "Snapshots" in groups(operator, tenant, "memory snap")["Pages"]
 
 
 def test_it_finds_five_of_each_kind_of_row_by_text(tenant: Tenant) -> None:

@@ -124,4 +124,4 @@ def test_body_that_is_larger_than_any_form_is_refused_unread(client: Client) -> 
     unread = BytesIO(b"never read")
     sent = {"wsgi.input": unread, "CONTENT_LENGTH": str(BODY_BYTES_MAX + 1)}
     response = client.post("/sign-in", **sent)
-    assert (response.status_code, unread.tell()) == (400, 0)
+    assert (response.status_code, unread.tell()) == (413, 0)

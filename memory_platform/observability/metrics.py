@@ -37,6 +37,12 @@ TASKS = Counter("memory_platform_tasks", "Background tasks that ended.", ["task"
 TASK_SECONDS = Histogram(
     "memory_platform_task_seconds", "Duration of background tasks.", ["task"], buckets=_TASK_BUCKETS
 )
+TASK_WAIT_SECONDS = Histogram(
+    "memory_platform_task_wait_seconds",
+    "Time of tasks in the broker's queue, without those that are sent for a later time.",
+    ["task"],
+    buckets=_TASK_BUCKETS,
+)
 
 _TOTAL = "total"
 

@@ -57,7 +57,7 @@ class RequestMiddleware:
 
 
 def connect_task_signals() -> None:
-    """Pass the request id from the process that sends a task to the one that runs it, and record the task's end."""
+    """Pass request id and time from the process that sends a task to the one that runs it, and record wait and end."""
     before_task_publish.connect(_send_request_id)
     task_prerun.connect(_begin_task)
     task_postrun.connect(_end_task)
@@ -66,12 +66,16 @@ def connect_task_signals() -> None:
 def _send_request_id(headers: dict[str, Any] | None = None, **_: object) -> None:
     if headers is not None:
         headers["request_id"] = REQUEST_ID.get()
+        headers["sent_at"] = time.time()
         tracing.inject(headers)
 
 
 def _begin_task(task_id: str, task: Any, **_: object) -> None:
     REQUEST_ID.set(getattr(task.request, "request_id", None) or task_id)
     TASK.set(task.name)
+    sent_at = getattr(task.request, "sent_at", None)
+    if sent_at is not None and not task.request.eta:
+        metrics.TASK_WAIT_SECONDS.labels(task.name).observe(max(time.time() - sent_at, 0.0))  # clocks may differ
     span = tracing.span(task.name, carrier=vars(task.request))
     span.__enter__()
     _started[task_id] = time.perf_counter(), span

@@ -14,6 +14,7 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from prometheus_client import REGISTRY
 
 from memory_platform.celery import app
 from memory_platform.observability.logs import JsonFormatter
@@ -87,7 +88,7 @@ def test_error_is_one_json_line() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_request_id_and_trace_reach_the_task(exporter: InMemorySpanExporter) -> None:
+def test_request_id_trace_and_time_of_sending_reach_the_task(exporter: InMemorySpanExporter) -> None:
     token = REQUEST_ID.set("order-4711")
     with (
         trace.get_tracer("tests").start_as_current_span("caller") as caller,
@@ -99,6 +100,9 @@ def test_request_id_and_trace_reach_the_task(exporter: InMemorySpanExporter) -> 
         while not seen and time.monotonic() < deadline:
             time.sleep(0.02)
     assert seen[-1] == ("order-4711", "tests.note_request_id")
+    wait = {"task": "tests.note_request_id"}
+    assert REGISTRY.get_sample_value("memory_platform_task_wait_seconds_count", wait) == 1
+    assert REGISTRY.get_sample_value("memory_platform_task_wait_seconds_sum", wait) > 0
     (span,) = [each for each in exporter.get_finished_spans() if each.name == "tests.note_request_id"]
     assert span.context.trace_id == caller.get_span_context().trace_id
 

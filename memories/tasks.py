@@ -23,7 +23,7 @@ from memories.search import languages
 from memories.search.vector_index import extend_vector_indexes
 from memories.store.recall import delete_expired_records, fold_retrievals_of_tenants
 from memories.tenancy import audit_chain
-from memories.tenancy.audit import record_settled_search
+from memories.tenancy.audit import record_settled_searches
 from memories.tenancy.claims import TENANT_CLAIMS_MAX
 from memories.tenancy.lock_outs import report_lock_outs
 from memories.tenancy.sign_in import delete_expired_sign_in_failures
@@ -100,10 +100,10 @@ def sweep_embedding_models() -> int:
     return len(left)
 
 
-@shared_task(**RETRIED, max_retries=3)
-def record_settled_search_task(*search: Any) -> None:
-    """Record the search of a list that changed while somebody typed, if it was the last one."""
-    record_settled_search(*search)
+@shared_task(**RETRIED, max_retries=10)
+def record_settled_searches_task(place: str, searches: list[Any]) -> None:
+    """Record the searches of a page that changed while somebody typed, if they were the last ones."""
+    record_settled_searches(place, searches)
 
 
 @shared_task(time_limit=FOLD_TIME_LIMIT_SECONDS)

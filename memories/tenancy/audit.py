@@ -22,7 +22,7 @@ from redis.exceptions import RedisError
 from memories.models import ApiKey, AuditEntry, StoredAct
 from memories.services.tenancy.audit_verbs import AGENT_TRAFFIC
 from memories.tenancy.queries.insertions import insert_rows
-from memories.tenancy.scopes import last_write_scope
+from memories.tenancy.scopes import last_write_scope, tenant_scope
 
 ACTOR_LABEL_CHARACTERS_MAX = 150
 logger = logging.getLogger(__name__)
@@ -33,11 +33,12 @@ _UNLESS_RECORDED = "ON CONFLICT DO NOTHING"
 #: Ids of the latest reads whose entries this process has committed, which it need not send again.
 _recorded: set[UUID] = set()
 _RECORDED_MAX = 10_000
-#: A search of a list that changes while somebody types is recorded if no other one follows within this time.
+#: The searches of a page that changes while somebody types are recorded if no others follow within this time.
 SETTLED_SECONDS = 3
 _PLACE_SECONDS = 60
-_SETTLED = "memories.tasks.record_settled_search_task"
-_is_live: ContextVar[bool] = ContextVar("searches may be followed by others", default=False)
+_SETTLED = "memories.tasks.record_settled_searches_task"
+#: The searches so far of a request that others may follow; None in any other request.
+_live: ContextVar[list[dict[str, Any]] | None] = ContextVar("searches of a live request", default=None)
 
 
 @dataclass(frozen=True)
@@ -118,18 +119,11 @@ def as_stored_value(value: Any) -> Any:
     return orjson.loads(orjson.dumps(value))
 
 
-def record_read(verb: str, target_kind: str, target_id: object, **read: Any) -> None:
+def record_shown(verb: str, target_kind: str, target_id: object, *, tenant_id: UUID, **read: Any) -> None:
     """Record that an actor read a row, or searched it, at most once for each hour of the clock (UTC).
 
-    The arguments are those of `_read_entry`.
-    """
-    insert_rows([_read_entry(verb, target_kind, target_id, **read)], _UNLESS_RECORDED)
-
-
-def record_shown(verb: str, target_kind: str, target_id: object, *, tenant_id: UUID, **read: Any) -> None:
-    """Record a read as `record_read` does, in a scope of its own, before its response is sent.
-
-    A database that accepts no changes refuses the entry, which the log of the process says, but not the response.
+    The other arguments are those of `_read_entry`. Opens its own scope. A database that accepts no changes refuses the
+    entry, which the log of the process says, but not the response.
     """
     entry = _read_entry(verb, target_kind, target_id, tenant_id=tenant_id, **read)
     if entry.pk in _recorded:
@@ -174,52 +168,71 @@ def record_search(
     """Record that an actor searched a partition, "" for the tenant (ADR-0274). Opens its own scope.
 
     The query is stored as a keyed hash: equal queries have the same, and only with `SECRET_KEY` can one be guessed.
-    Inside `live_searches`, the worker records the search if no other one follows.
+    Inside `live_searches`, it is only noted.
     """
     query_hash = _keyed_hash("query", tenant_id, query)[:_QUERY_HASH_CHARACTERS]
     target = ("partition", partition) if partition else ("tenant", str(tenant_id))
     details = {"query_hash": query_hash, "results": results}
-    if _is_live.get():
-        place = f"search.{tenant_id}.{by.kind}.{by.id}.{verb}"
-        actor = (by.kind, by.id, by.stored_label)
-        search = (place, verb, target, str(tenant_id), details, actor, now.isoformat())
-        try:
-            cache.set(place, query_hash, _PLACE_SECONDS)
-            transaction.on_commit(partial(current_app.send_task, _SETTLED, search, countdown=SETTLED_SECONDS))
-        except (RedisError, BrokerError, OSError) as error:
-            logger.warning("A search is recorded at once: %s", type(error).__name__)
-        else:
-            return
-    record_shown(verb, *target, tenant_id=tenant_id, about=query_hash, details=details, by=by, now=now)
+    searches = _live.get()
+    if searches is None:
+        record_shown(verb, *target, tenant_id=tenant_id, about=query_hash, details=details, by=by, now=now)
+        return
+    search = {"verb": verb, "target": target, "tenant_id": str(tenant_id), "details": details}
+    searches.append({**search, "actor": (by.kind, by.id, by.stored_label), "now": now.isoformat()})
 
 
 @contextmanager
-def live_searches() -> Iterator[None]:
-    """Record searches in the block only if the actor sends no other one within `SETTLED_SECONDS` (ADR-0303)."""
-    token = _is_live.set(True)
+def live_searches() -> Iterator[list[dict[str, Any]]]:
+    """Note the searches in the block for `record_once_settled`."""
+    searches: list[dict[str, Any]] = []
+    token = _live.set(searches)
     try:
-        yield
+        yield searches
     finally:
-        _is_live.reset(token)
+        _live.reset(token)
 
 
-def record_settled_search(
-    place: str,
-    verb: str,
-    target: Sequence[str],
-    tenant_id: str,
-    details: Mapping[str, Any],
-    actor: Sequence[str],
-    now: str,
-) -> None:
-    """Record a search unless the actor has sent another one since; without a cache, record it."""
+def record_once_settled(page: str, searches: Sequence[Mapping[str, Any]]) -> None:
+    """Let the worker record a request's searches, unless other ones of this page and actor follow soon (ADR-0303).
+
+    Without a broker or a cache, they are recorded at once. Call with no scope open; otherwise, an error of the broker
+    would be raised at the commit.
+    """
+    place = ".".join(("search", searches[0]["tenant_id"], *searches[0]["actor"][:2], page))
     try:
-        is_settled = cache.get(place, details["query_hash"]) == details["query_hash"]
+        cache.set(place, [_hash_of(search) for search in searches], _PLACE_SECONDS)
+        transaction.on_commit(partial(current_app.send_task, _SETTLED, (place, searches), countdown=SETTLED_SECONDS))
+    except (RedisError, BrokerError, OSError) as error:
+        logger.warning("Searches are recorded at once: %s", type(error).__name__)
+        for search in searches:
+            record_shown(**_read_of(search))
+
+
+def record_settled_searches(place: str, searches: Sequence[Mapping[str, Any]]) -> None:
+    """Record those searches of a request that the actor's latest one has, too; without a cache, all of them.
+
+    Raises `DatabaseError`, so that the task is tried again.
+    """
+    sent = [_hash_of(search) for search in searches]
+    try:
+        latest = cache.get(place, sent)
     except (RedisError, OSError):
-        is_settled = True
-    if is_settled:
-        read: dict[str, Any] = {"tenant_id": UUID(tenant_id), "about": details["query_hash"], "details": details}
-        record_shown(verb, *target, **read, by=Actor(*actor), now=datetime.fromisoformat(now))
+        latest = sent
+    if entries := [_read_entry(**_read_of(search)) for search in searches if _hash_of(search) in latest]:
+        with tenant_scope(entries[0].tenant_id):
+            insert_rows(entries, _UNLESS_RECORDED)
+
+
+def _hash_of(search: Mapping[str, Any]) -> str:
+    return str(search["details"]["query_hash"])
+
+
+def _read_of(search: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `_read_entry` for a search."""
+    target_kind, target_id = search["target"]
+    read = {"verb": search["verb"], "target_kind": target_kind, "target_id": target_id, "about": _hash_of(search)}
+    read |= {"tenant_id": UUID(search["tenant_id"]), "details": search["details"]}
+    return {**read, "by": Actor(*search["actor"]), "now": datetime.fromisoformat(search["now"])}
 
 
 def _keyed_hash(*values: object) -> str:

@@ -10,7 +10,7 @@ from django.http.response import HttpResponseBase
 from django.urls import ResolverMatch
 from django.utils import timezone
 
-from memories.tenancy.audit import Actor, live_searches, record_shown
+from memories.tenancy.audit import Actor, live_searches, record_once_settled, record_shown
 from memories.tenancy.members import operator_actor
 from memory_platform.rest.request_errors import is_api_request
 from memory_platform.web.htmx import HtmxRequest, wants_fragment
@@ -53,22 +53,36 @@ _SHOWN = {HTTPStatus.OK, HTTPStatus.UNPROCESSABLE_ENTITY}
 class ReadLogMiddleware:
     """Records who was shown the texts of which row, or of a list, once for each hour.
 
-    Searches for a part of a page may be of somebody who is still typing.
+    Searches for a part of a page may be of somebody who is still typing; the page itself is recorded meanwhile.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        is_live = not is_api_request(request) and wants_fragment(cast(HtmxRequest, request))
-        with live_searches() if is_live else nullcontext():
+        with live_searches() if _is_live(request) else nullcontext(list[Any]()) as searches:
             response = self.get_response(request)
+        if searches:
+            _record_searches(request, searches, response)
         match = request.resolver_match
         names = {"GET": SHOWS_TEXT, "POST": SHOWS_TEXT_BY_POST}.get(str(request.method), ())
         is_signed_in = is_api_request(request) or hasattr(request, "tenant")  # else htmx is sent to the sign-in
         if match is not None and match.url_name in names and response.status_code in _SHOWN and is_signed_in:
             _record(request, match)
         return response
+
+
+def _is_live(request: HttpRequest) -> bool:
+    is_page = not (is_api_request(request) or request.path_info.startswith("/admin/"))
+    return is_page and request.method == "GET" and wants_fragment(cast(HtmxRequest, request))
+
+
+def _record_searches(request: Any, searches: list[Any], response: HttpResponseBase) -> None:
+    """Record the page now, also if it is not in the list, and its searches later."""
+    match = request.resolver_match
+    record_once_settled(str(match.url_name), searches)
+    if response.status_code in _SHOWN:
+        _record(request, match)
 
 
 def _record(request: Any, match: ResolverMatch) -> None:

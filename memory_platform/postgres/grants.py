@@ -40,6 +40,8 @@ _PRIVILEGES: Mapping[str, Mapping[str, frozenset[str]]] = {
 _COLUMNS = (("django_session", "expire_date"), ("auth_user", "id, username, email, is_superuser"))
 _GRANT_COLUMNS = "GRANT SELECT ({columns}) ON {table} TO {role}"
 _FUNCTIONS_OF_MAINTENANCE = ["redact_audit_entries", "delete_audit_log"]
+#: The policy for all three roles. Those with other names than this and the next ones, which somebody added, are kept.
+_FOR_ALL = "in_tenant"
 #: Policies that are not for all three roles. The owner of the tables, who migrates, passes every policy.
 _POLICIES = {"operator_read": (CONSOLE,), "admin_write": (CONSOLE, MAINTENANCE), "named_read": (CONSOLE, MAINTENANCE)}
 #: Part of the condition of a policy that all three need, to find the tenant of a key.
@@ -55,7 +57,7 @@ _PRESENT_POLICIES = """
 SELECT polname, relname, pg_get_expr(polqual, polrelid),
     ARRAY(SELECT coalesce(rolname, 'public') FROM unnest(polroles) AS id LEFT JOIN pg_roles ON pg_roles.oid = id)
 FROM pg_policy JOIN pg_class ON pg_class.oid = polrelid
-WHERE relnamespace = 'public'::regnamespace AND pg_get_userbyid(relowner) = current_user
+WHERE relnamespace = 'public'::regnamespace AND pg_get_userbyid(relowner) = current_user AND polname = ANY (%s)
 """
 _FUNCTIONS = """
 SELECT format('%%I(%%s)', proname, pg_get_function_identity_arguments(oid))
@@ -115,7 +117,7 @@ def privileges(alias: str, table: str) -> frozenset[str]:
 
 
 def _policies(cursor: Any, names: Mapping[str, str], owner: str) -> Iterator[sql.Composable]:
-    cursor.execute(_PRESENT_POLICIES)
+    cursor.execute(_PRESENT_POLICIES, [[_FOR_ALL, *_POLICIES]])
     for policy, table, condition, present in cursor.fetchall():
         aliases = ROLES if _EVERY_ROLE_READS in condition else _POLICIES.get(policy, ROLES)
         expected = {owner, *(names[alias] for alias in aliases)}

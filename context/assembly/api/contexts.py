@@ -26,7 +26,7 @@ from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent_in_steps
 from memories.tenancy.api.permissions import readable_partition, require_scope
-from memories.tenancy.audit import record_read
+from memories.tenancy.audit import record_shown
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.serializers.partitions import requested_segments
 
@@ -86,8 +86,7 @@ class AssemblingEndpoint(Endpoint):
 
     def record_read(self, receipt_id: UUID) -> None:
         """Write the audit entry of a context that is read again."""
-        with tenant_scope(self.tenant_id):
-            record_read("read_context", "receipt", receipt_id, tenant_id=self.tenant_id, by=self.actor, now=self.now)
+        record_shown("read_context", "receipt", receipt_id, tenant_id=self.tenant_id, by=self.actor, now=self.now)
 
 
 class ContextEndpoint(AssemblingEndpoint):
@@ -107,7 +106,7 @@ class ContextEndpoint(AssemblingEndpoint):
         return Response(context.as_answer(explain=values["explain"]))
 
 
-class ReceiptEndpoint(Endpoint):
+class ReceiptEndpoint(AssemblingEndpoint):
     """One context again."""
 
     @operation("context_read", {200: ReceiptOutput}, 404, parameters=[ReceiptInput])
@@ -119,7 +118,7 @@ class ReceiptEndpoint(Endpoint):
         values = self.query(ReceiptInput)
         with tenant_scope(self.tenant_id):
             stored = read_receipt(tenant_id=self.tenant_id, receipt_id=receipt_id, reach=self.key.partition_prefix)
-            record_read("read_context", "receipt", receipt_id, tenant_id=self.tenant_id, by=self.actor, now=self.now)
+        self.record_read(receipt_id)
         return Response(stored.as_answer(explain=values["explain"]))
 
 

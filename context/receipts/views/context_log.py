@@ -23,7 +23,7 @@ from memories.models import ApiKey, Partition
 from memories.search.queries.shared_results import shared_results
 from memories.services.store.import_export_files import CSV
 from memories.store.serializers.import_export import FILE_CONTENT_TYPES
-from memories.tenancy.audit import record_export, record_read
+from memories.tenancy.audit import record_export, record_shown
 from memories.tenancy.exceptions import NotFound, PlatformError
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
@@ -104,10 +104,10 @@ def receipt(request: HtmxRequest, receipt_id: UUID) -> HttpResponseBase:
         with tenant_scope(tenant_id):
             row = find_receipt(tenant_id=tenant_id, receipt_id=receipt_id, reach="")
             stored = None if is_today and loads_result_later(request) else stored_context(row)
-            by = operator_actor(request.operator)
-            record_read("read_context", "receipt", receipt_id, tenant_id=tenant_id, by=by, now=timezone.now())
     except NotFound as error:
         raise Http404 from error
+    by = operator_actor(request.operator)
+    record_shown("read_context", "receipt", receipt_id, tenant_id=tenant_id, by=by, now=timezone.now())
     page: dict[str, Any] = {
         "section": "context-log",
         "receipt": row,

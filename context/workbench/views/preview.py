@@ -27,7 +27,7 @@ from context.workbench.saved_questions import demo_questions, recent_questions
 from memories.models import Partition, Snapshot
 from memories.search.browsing import find_memories_by_id_or_text
 from memories.search.queries.shared_results import shared_results
-from memories.tenancy.audit import record_read
+from memories.tenancy.audit import record_shown
 from memories.tenancy.exceptions import NotFound, PlatformError
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
@@ -135,9 +135,9 @@ def _receipt_preview(request: HtmxRequest, receipt_id: UUID) -> Preview:
     try:
         with tenant_scope(tenant_id):
             stored = read_receipt(tenant_id=tenant_id, receipt_id=receipt_id, reach="")
-            record_read("read_context", "receipt", receipt_id, tenant_id=tenant_id, **by_operator(request))
     except NotFound as error:
         raise NotFound(error.code, error.detail, "since.context_id") from error
+    record_shown("read_context", "receipt", receipt_id, tenant_id=tenant_id, **by_operator(request))
     return build_preview(stored.context, tenant_id)
 
 

@@ -333,6 +333,14 @@ def test_lists_and_forms_of_memories_leave_an_entry(superuser: Client, tenant: T
     assert entries_of(tenant, "read_text")[1:] == [("memory", [str(memory.pk)])]
 
 
+def test_search_is_recorded_before_its_response_also_for_a_request_like_that_of_a_part_of_a_page(
+    client: Client, tenant: Tenant
+) -> None:
+    make_memory(tenant, "Rye needs 50 minutes.")
+    client.get(page("memory_changelist"), {"q": "rye"}, headers={"HX-Request": "true"})
+    assert entries_of(tenant, "search_memories") == [("tenant", [str(tenant.pk)])]
+
+
 def entries_of(tenant: Tenant, verb: str) -> list[tuple[str, list[str]]]:
     with tenant_scope(tenant.pk):
         entries = AuditEntry.objects.for_tenant(tenant.pk).filter(verb=verb).order_by("at")

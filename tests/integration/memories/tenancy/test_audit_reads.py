@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 from django.test import Client
 from django.utils import timezone
 from rest_framework.test import APIClient
@@ -15,9 +15,9 @@ from rest_framework.test import APIClient
 from memories.models import AuditCheck, AuditEntry, Tenant
 from memories.services.tenancy.audit_seals import content_hash
 from memories.services.tenancy.audit_verbs import READS
-from memories.tasks import record_settled_search_task
+from memories.tasks import record_settled_searches_task
 from memories.tenancy import audit_chain
-from memories.tenancy.audit import Actor, record_audit, record_read, record_search
+from memories.tenancy.audit import Actor, live_searches, record_audit, record_search, record_shown
 from memories.tenancy.scopes import tenant_scope
 from tests.factories import FACTORY_NOW, TESTER, make_memory
 from tests.integration.page_helpers import client_of, page, text_of
@@ -61,10 +61,9 @@ def test_reading_a_context_leaves_one_entry_for_each_reader(admin: Client, agent
 def test_reads_are_recorded_again_in_the_next_hour_and_for_another_row(tenant: Tenant) -> None:
     reader, other = Actor.operator(1, "anna"), Actor.operator(2, "vera")
     reads = [(reader, "a", 0), (reader, "a", 59), (reader, "a", 60), (reader, "b", 0), (other, "a", 0)]
-    with tenant_scope(tenant.pk):
-        for by, target, minutes in reads:
-            now = FACTORY_NOW + timedelta(minutes=minutes)
-            record_read("read_context", "receipt", target, tenant_id=tenant.pk, by=by, now=now)
+    for by, target, minutes in reads:
+        now = FACTORY_NOW + timedelta(minutes=minutes)
+        record_shown("read_context", "receipt", target, tenant_id=tenant.pk, by=by, now=now)
     assert len(entries_of(tenant, verb="read_context")) == 4
 
 
@@ -114,22 +113,54 @@ def test_every_page_that_searches_or_previews_leaves_an_entry(admin: Client, ten
         assert len(entries_of(tenant, verb=verb)) == before + 1, (address, query)
 
 
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The arguments of tasks that are sent to the worker, which does not get them."""
+    tasks: list[Any] = []
+    monkeypatch.setattr("celery.current_app.send_task", lambda _name, args, **_: tasks.append(args))
+    return tasks
+
+
+def deliver(sent: list[Any]) -> None:
+    for args in sent:
+        record_settled_searches_task.run(*json.loads(json.dumps(args)))
+
+
 @pytest.mark.django_db(transaction=True)
-def test_search_while_typing_is_recorded_once_it_is_settled(
-    admin: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_search_while_typing_is_recorded_once_it_is_settled(admin: Client, tenant: Tenant, sent: list[Any]) -> None:
     make_memory(tenant, "Bread is baked at night.")
-    sent: list[Any] = []
-    monkeypatch.setattr("celery.current_app.send_task", lambda _name, search, **_: sent.append(search))
     for text in ("br", "bre", "bread"):
         admin.get(page("memories", tenant), {"q": text}, headers={"HX-Request": "true"})
     assert len(sent) == 3
     assert len(entries_of(tenant, verb="read_text")) == 1
-    for search in sent:
-        record_settled_search_task.run(*json.loads(json.dumps(search)))
+    deliver(sent)
     (entry,) = entries_of(tenant, verb="search_memories")
     admin.get(page("memories", tenant), {"q": "bread", "whole": "1"})
     assert entries_of(tenant, verb="search_memories") == [entry]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_preview_while_typing_is_recorded_with_the_one_that_it_is_compared_with(
+    admin: Client, tenant: Tenant, sent: list[Any]
+) -> None:
+    make_memory(tenant, "Bread is baked at night.")
+    for text, before in (("one", "none"), ("two", "one"), ("three", "two")):
+        query = {"query": f"{text} bread", "max_tokens": "500", "before": f"query={before}+bread&max_tokens=500"}
+        admin.get(page("context-preview", tenant), query, headers={"HX-Request": "true"})
+    assert [entry.details for entry in entries_of(tenant, verb="read_text")] == [{"page": "context-preview"}]
+    deliver(sent)
+    recorded = {entry.details["query_hash"] for entry in entries_of(tenant, verb="preview_context")}
+    assert recorded == {search["details"]["query_hash"] for search in sent[-1][1]}
+    assert len(recorded) == 2
+
+
+def test_worker_tries_again_if_the_database_accepts_no_entry(tenant: Tenant) -> None:
+    with live_searches() as searches:
+        record_search("search_memories", "bread", "", results=0, tenant_id=tenant.pk, by=TESTER, now=FACTORY_NOW)
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET TRANSACTION READ ONLY")
+        with pytest.raises(OperationalError):
+            record_settled_searches_task.run("search.nobody", searches)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -141,7 +172,9 @@ def test_search_while_typing_is_recorded_at_once_without_a_broker(
 
     monkeypatch.setattr("celery.current_app.send_task", refuse)
     admin.get(page("memories", tenant), {"q": "bread"}, headers={"HX-Request": "true"})
-    assert len(entries_of(tenant, verb="search_memories")) == 1
+    # a search inside a transaction
+    admin.get(page("context-explain", tenant), {"query": "x", "memory": "rye"}, headers={"HX-Request": "true"})
+    assert len(entries_of(tenant, verb="search_memories")) == 2
 
 
 def test_only_a_submitted_text_of_the_search_field_leaves_an_entry(admin: Client, tenant: Tenant) -> None:
@@ -154,16 +187,19 @@ def test_only_a_submitted_text_of_the_search_field_leaves_an_entry(admin: Client
     assert len(entries_of(tenant, verb="search_memories")) == 1
 
 
-def test_search_is_answered_if_the_database_accepts_no_entry(
-    agent: APIClient, tenant: Tenant, caplog: pytest.LogCaptureFixture
+def test_search_and_context_are_answered_if_the_database_accepts_no_entry(
+    admin: Client, agent: APIClient, tenant: Tenant, caplog: pytest.LogCaptureFixture
 ) -> None:
     make_memory(tenant, "Bread is baked at night.")
-    agent.get("/api/v1/memories")  # notes when the key was last used
+    receipt_id = agent.post("/api/v1/context", {"query": "bread"}, format="json").json()["id"]
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION READ ONLY")
         response = agent.post("/api/v1/memories/search", {"query": "bread"}, format="json")
+        assert agent.get(f"/api/v1/context/{receipt_id}").status_code == 200
+        assert admin.get(page("receipt", tenant, receipt_id)).status_code == 200
     assert (response.status_code, len(response.json()["results"])) == (200, 1)
-    assert "No audit entry of search_memories by key" in caplog.text
+    for missing in ("search_memories by key", "read_context by key", "read_context by operator"):
+        assert f"No audit entry of {missing}" in caplog.text
     assert "bread" not in caplog.text
 
 

@@ -156,6 +156,17 @@ def test_each_policy_names_its_roles_and_no_other_role_sees_a_row(tenant: Tenant
         own.rollback()
 
 
+def test_policy_that_somebody_added_keeps_its_roles() -> None:
+    policy = "CREATE POLICY reports ON memories_memory FOR INSERT TO {} WITH CHECK (true)"
+    with transaction.atomic(using="owner"), connections["owner"].cursor() as cursor:
+        cursor.execute(policy.format(servers.CONSOLE.role))
+        apply_grants(connections["owner"], settings.DATABASES)
+        cursor.execute("SELECT roles::text[] FROM pg_policies WHERE policyname = 'reports'")
+        assert cursor.fetchall() == [([servers.CONSOLE.role],)]
+        transaction.set_rollback(True, using="owner")
+    connections["owner"].close()
+
+
 def test_tables_of_no_tenant_are_for_the_console_unless_named() -> None:
     for model in apps.get_models(include_auto_created=True):
         name = model._meta.db_table

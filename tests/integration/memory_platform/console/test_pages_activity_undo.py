@@ -48,7 +48,7 @@ from tests.architecture import ROOT
 from tests.integration.page_helpers import TESTER, as_stored, client_of, make_bakery_memories, page, text_of
 from tests.users import new_operator
 
-_RECORDING = {"record_audit", "audit_rows", "record_read", "audit_votes", "record_of_account", "_audit_summary"}
+_RECORDING = {"record_audit", "audit_rows", "record_shown", "audit_votes", "record_of_account", "_audit_summary"}
 
 
 @pytest.fixture

@@ -17,6 +17,8 @@ from memories.store.store_results import StoreResult, StoreStatus, invalid_rows,
 
 #: Of a live memory: partition path, content hash, source id.
 _Key = tuple[str, str, str]
+#: The reason of a row that repeats an earlier one.
+REPEATED = "repeated"
 
 
 def preview_import(*, tenant: Tenant, rows: Sequence[NewMemory], now: datetime) -> list[StoreResult]:
@@ -39,6 +41,8 @@ class _LiveMemories:
     now: datetime
     by_key: dict[_Key, Memory] = field(default_factory=dict)
     by_source: dict[tuple[str, str], list[Memory]] = field(default_factory=lambda: defaultdict(list))
+    #: Keys of memories that earlier rows would create or change.
+    written: set[_Key] = field(default_factory=set)
 
     def read(self, rows: Sequence[NewMemory]) -> None:
         """Read the live memories with a text or a source id of the rows. Two queries."""
@@ -53,7 +57,8 @@ class _LiveMemories:
         """Return what the import does with the next row."""
         key = (row.partition.path, content_hash(row.content), row.source_id)
         if key in self.by_key:
-            return StoreResult(self.by_key[key], StoreStatus.EXISTING, reason="duplicate")
+            reason = REPEATED if key in self.written else "duplicate"
+            return StoreResult(self.by_key[key], StoreStatus.EXISTING, reason=reason)
         held = self.by_source[key[0], key[2]] if row.source_id else []
         if not held:
             return StoreResult(self._add(self._shown(Memory(tenant_id=self.tenant_id), row, key)), StoreStatus.CREATED)
@@ -72,7 +77,7 @@ class _LiveMemories:
         return memory
 
     def _shown(self, memory: Memory, row: NewMemory, key: _Key, *changed: str) -> Memory:
-        """Set the values of the row on the memory: those named in `changed`, or all if it is None."""
+        """Set the values of the row on the memory: those named in `changed`, or all if it is empty."""
         fields: dict[str, Any] = {name: getattr(row, name) for name in changed or ("kind", "pinned", "expires_at")}
         content = normalise_content(row.content)
         fields |= {"content": content, "partition_path": key[0], "content_hash": key[1], "source_id": key[2]}
@@ -80,6 +85,7 @@ class _LiveMemories:
         fields |= {"created_at": row.created_at or memory.created_at or self.now}
         for name, value in fields.items():
             setattr(memory, name, value)
+        self.written.add(key)
         return memory
 
 

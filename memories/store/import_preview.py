@@ -77,7 +77,7 @@ class _LiveMemories:
         return memory
 
     def _shown(self, memory: Memory, row: NewMemory, key: _Key, *changed: str) -> Memory:
-        """Set the values of the row on the memory: those named in `changed`, or all if it is empty."""
+        """Set the values of the row on the memory: those named in `changed`, or all if it is None."""
         fields: dict[str, Any] = {name: getattr(row, name) for name in changed or ("kind", "pinned", "expires_at")}
         content = normalise_content(row.content)
         fields |= {"content": content, "partition_path": key[0], "content_hash": key[1], "source_id": key[2]}

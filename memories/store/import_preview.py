@@ -56,9 +56,10 @@ class _LiveMemories:
     def result(self, row: NewMemory) -> StoreResult:
         """Return what the import does with the next row."""
         key = (row.partition.path, content_hash(row.content), row.source_id)
+        if key in self.written and key in self.by_key:
+            return StoreResult(self.by_key[key], StoreStatus.EXISTING, reason=REPEATED)
         if key in self.by_key:
-            reason = REPEATED if key in self.written else "duplicate"
-            return StoreResult(self.by_key[key], StoreStatus.EXISTING, reason=reason)
+            return StoreResult(self.by_key[key], StoreStatus.EXISTING, reason="duplicate")
         held = self.by_source[key[0], key[2]] if row.source_id else []
         if not held:
             return StoreResult(self._add(self._shown(Memory(tenant_id=self.tenant_id), row, key)), StoreStatus.CREATED)

@@ -40,8 +40,9 @@ RETURN_SECONDS = 10.0
 _HEAD_END = b"\r\n\r\n"
 #: The client waits for "100 Continue", which is sent by a thread, or does not send the size of the body.
 _IS_STREAMED = re.compile(rb"^(?:expect|transfer-encoding)[ \t]*:", re.IGNORECASE | re.MULTILINE)
-#: A browser that loads a page, not htmx or an agent.
+#: A browser that loads a page, not htmx or an agent. Some HTTP libraries also accept text/html, so the path counts too.
 _ACCEPTS_PAGES = re.compile(rb"^accept:[^\r\n]*text/html", re.IGNORECASE | re.MULTILINE)
+_IS_FOR_API = re.compile(rb"\s*\S+ (?:https?://[^/ ]*)?/api[/? ]")
 _LENGTH = re.compile(rb"^content-length[ \t]*:[ \t]*(\d{1,18})", re.IGNORECASE | re.MULTILINE)
 
 _PROBLEMS = {
@@ -268,7 +269,8 @@ class HeadBufferingWorker(ThreadWorker):  # type: ignore[misc]
 
     def _note_browser(self, conn: TConn, arriving: _Arriving) -> None:
         head, _, _ = arriving.data.partition(_HEAD_END)
-        (self._browsers.add if _ACCEPTS_PAGES.search(head) else self._browsers.discard)(conn.sock)
+        is_page = _ACCEPTS_PAGES.search(head) and not _IS_FOR_API.match(head)
+        (self._browsers.add if is_page else self._browsers.discard)(conn.sock)
 
     def _refuse(self, client: socket, kind: type[Exception]) -> None:
         """Respond with a problem, or with a page for a browser that loads one."""
@@ -290,6 +292,7 @@ def _is_large(headers: Iterable[tuple[str, str]]) -> bool:
 def _write_response(client: socket, status: HTTPStatus, content_type: str, text: str) -> None:
     body = text.encode()
     lines = [f"HTTP/1.1 {status} {status.phrase}", "Connection: close", f"Content-Type: {content_type}"]
+    lines += ["Cache-Control: no-store", "Vary: Accept"]  # a cache may otherwise store 414
     if status is HTTPStatus.SERVICE_UNAVAILABLE:
         lines.append("Retry-After: 1")
     head = "\r\n".join((*lines, f"Content-Length: {len(body)}", "", "")).encode()

@@ -78,7 +78,7 @@ def record_vectors(
     with tenant_scope(tenant_id):
         models = _models_in_use(tenant_id, made[0].embedder)
         rows = Memory.objects.for_tenant(tenant_id).filter(pk__in=[item.memory_id for item in items])
-        remaining = set(rows.locked().values_list("pk", flat=True))
+        remaining = dict(rows.locked().values_list("pk", "version"))
         places = [place for place, item in enumerate(items) if item.memory_id in remaining]
         kept = [items[place] for place in places]
         recorded = {each.embedder.name: each for each in made if each.embedder.name in models}
@@ -95,7 +95,9 @@ def record_vectors(
         if active.name not in recorded:
             return 0  # memories that wait for re-embedding still have their former vectors
         UncomparedMemory.objects.enqueue(tenant_id, remaining)
-        pending = rows.pending_embedding().with_embedding(active.name)
+        # a later version waits for its own vector, even if a former one was copied to it
+        current = [item.memory_id for item in kept if item.version == remaining[item.memory_id]]
+        pending = rows.pending_embedding().filter(pk__in=current)
         return int(pending.update(embedding_state=Memory.EmbeddingState.READY, embedding_error=""))
 
 

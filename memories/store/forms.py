@@ -56,7 +56,7 @@ class SearchTextField(forms.CharField):
         super().validate(value)
         encoded = len(quote(value))
         if encoded > QUERY_ENCODED_MAX:
-            fitting = len(value) * QUERY_ENCODED_MAX // encoded
+            fitting = min(len(value) * QUERY_ENCODED_MAX // encoded, self.max_length or len(value))
             raise ValidationError(f"Shorten the text to about {fitting:,} characters.", code="too_long")
 
 

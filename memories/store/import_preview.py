@@ -17,6 +17,8 @@ from memories.store.store_results import StoreResult, StoreStatus, invalid_rows,
 
 #: Of a live memory: partition path, content hash, source id.
 _Key = tuple[str, str, str]
+#: The reason of a row that repeats an earlier one.
+REPEATED = "repeated"
 
 
 def preview_import(*, tenant: Tenant, rows: Sequence[NewMemory], now: datetime) -> list[StoreResult]:
@@ -39,6 +41,8 @@ class _LiveMemories:
     now: datetime
     by_key: dict[_Key, Memory] = field(default_factory=dict)
     by_source: dict[tuple[str, str], list[Memory]] = field(default_factory=lambda: defaultdict(list))
+    #: Keys of memories that earlier rows would create or change.
+    written: set[_Key] = field(default_factory=set)
 
     def read(self, rows: Sequence[NewMemory]) -> None:
         """Read the live memories with a text or a source id of the rows. Two queries."""
@@ -52,6 +56,8 @@ class _LiveMemories:
     def result(self, row: NewMemory) -> StoreResult:
         """Return what the import does with the next row."""
         key = (row.partition.path, content_hash(row.content), row.source_id)
+        if key in self.written and key in self.by_key:
+            return StoreResult(self.by_key[key], StoreStatus.EXISTING, reason=REPEATED)
         if key in self.by_key:
             return StoreResult(self.by_key[key], StoreStatus.EXISTING, reason="duplicate")
         holders = self.by_source[key[0], key[2]] if row.source_id else []
@@ -80,6 +86,7 @@ class _LiveMemories:
         fields |= {"created_at": row.created_at or memory.created_at or self.now}
         for name, value in fields.items():
             setattr(memory, name, value)
+        self.written.add(key)
         return memory
 
 

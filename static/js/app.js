@@ -48,7 +48,7 @@
 
   function showFailure(kind) {
     const notices = document.getElementById("failures").content;
-    const notice = notices.querySelector('[data-failure="' + kind + '"]') || notices.querySelector('[data-failure="500"]');
+    const notice = notices.querySelector('[data-failure~="' + kind + '"]') || notices.querySelector('[data-failure="500"]');
     const place = document.getElementById("errors");
     if (place) place.replaceChildren(notice.cloneNode(true));
   }

@@ -10,8 +10,8 @@ window.combobox = function (field, list, chosen) {
 
   // With `data-lists-all`, an empty field lists everything, the first option is marked, and the list does not close.
   const listsAll = "listsAll" in field.dataset;
-  // Enter before the list has followed the letters: the first option is taken once it is there.
-  let isEarly = false;
+  // The text with which Enter came before its list: the first option is taken once that is there.
+  let early = null;
 
   function options() {
     return Array.from(list.querySelectorAll('[role="option"]:not([aria-disabled])'));
@@ -55,7 +55,7 @@ window.combobox = function (field, list, chosen) {
       chosen(marked());
     } else if (event.key === "Enter" && listsAll) {
       event.preventDefault();
-      isEarly = true;
+      early = field.value;
     } else if (event.key === "Escape" && !list.hidden && !listsAll) {
       event.preventDefault();
       show(false);
@@ -65,15 +65,15 @@ window.combobox = function (field, list, chosen) {
   });
   field.addEventListener("input", function () {
     mark(null);
-    isEarly = false;
+    early = null;
     if (!field.value.trim() && !listsAll) show(false);
   });
   list.addEventListener("htmx:afterSwap", function (event) {
     show(document.activeElement === field && (field.value.trim() !== "" || listsAll));
     if (listsAll) mark(options()[0]);
-    if (!isEarly || event.detail.requestConfig.parameters[field.name] !== field.value) return;
-    isEarly = false;
-    if (marked()) chosen(marked());
+    if (early === null || event.detail.requestConfig.parameters[field.name] !== early) return;
+    early = null;
+    if (document.activeElement === field && marked()) chosen(marked());
   });
   return show;
 };

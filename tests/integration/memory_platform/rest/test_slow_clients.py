@@ -183,7 +183,10 @@ def test_head_that_is_too_large_is_a_problem_for_an_agent_and_a_page_for_a_brows
     head, body = refusal_of(server, first + b"\r\nAccept: text/html,*/*;q=0.8\r\n" + rest)
     assert head.startswith(b"HTTP/1.1 %d " % status)
     assert b"Content-Type: text/html" in head
+    assert b"Vary: Accept\r\n" in head + b"\r\n"
     assert b"Go to overview" in body
+    to_api = first.replace(b" /", b" /api/v1/", 1) + b"\r\nAccept: text/html, image/gif, */*; q=.2\r\n" + rest
+    assert b"Content-Type: application/problem+json" in refusal_of(server, to_api)[0], "as Java accepts by default"
 
 
 def refusal_of(server: Server, request: bytes) -> tuple[bytes, bytes]:

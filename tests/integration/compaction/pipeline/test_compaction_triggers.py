@@ -49,8 +49,8 @@ def sweep(*, minutes: float = 11) -> int:
     return len(scheduling.open_idle_sessions(now=timezone.now() + timedelta(minutes=minutes)))
 
 
-def context_of(client: Any, session: dict[str, Any], **wish: Any) -> dict[str, Any]:
-    response = client.post(f"/api/v1/sessions/{session['id']}/context", wish)
+def context_of(client: Any, session: dict[str, Any], **options: Any) -> dict[str, Any]:
+    response = client.post(f"/api/v1/sessions/{session['id']}/context", options)
     assert response.status_code == 200, response.content
     answer: dict[str, Any] = response.json()
     return answer

@@ -210,7 +210,7 @@ def admin_key(tenant: Tenant) -> str:
 
 @pytest.fixture
 def api(api_key: str) -> APIClient:
-    """Speaks to the REST doors as the agent that holds `api_key`."""
+    """Speaks to the REST API as the agent that holds `api_key`."""
     return api_client(api_key)
 
 

@@ -112,8 +112,8 @@ def set_policy(tenant: Tenant, **numbers: Any) -> None:
         )
 
 
-def compact(client: Any, session: dict[str, Any], status: int = 200, **wish: Any) -> dict[str, Any]:
-    response = client.post(f"/api/v1/sessions/{session['id']}/compact", {"wait": True, **wish})
+def compact(client: Any, session: dict[str, Any], status: int = 200, **options: Any) -> dict[str, Any]:
+    response = client.post(f"/api/v1/sessions/{session['id']}/compact", {"wait": True, **options})
     assert response.status_code == status, response.content
     answer: dict[str, Any] = response.json()
     return answer

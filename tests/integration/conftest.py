@@ -20,24 +20,24 @@ def remembered_extractions() -> Iterator[None]:
 
     Which statements a conversation has, and how long they take, is tested in `tests/unit/compaction`.
     """
-    own: Any = extraction._extract
-    remembered = lru_cache(EXTRACTIONS_KEPT)(own.__wrapped__)
+    original: Any = extraction._extract
+    remembered = lru_cache(EXTRACTIONS_KEPT)(original.__wrapped__)
 
     def extract(messages: Sequence[StatementMessage], earlier: Sequence[Statement]) -> list[Statement]:
-        ids = [*(each.id for each in messages), *(one for each in earlier for one in _ids_of(each))]
-        numbers = {one: str(number) for number, one in enumerate(dict.fromkeys(ids))}
-        found = remembered(
-            tuple(replace(each, id=numbers[each.id], created_at=_day_of(each)) for each in messages),
-            tuple(_renamed(each, numbers) for each in earlier),
+        ids = [*(message.id for message in messages), *(id_ for statement in earlier for id_ in _ids_of(statement))]
+        numbers = {id_: str(number) for number, id_ in enumerate(dict.fromkeys(ids))}
+        statements = remembered(
+            tuple(replace(message, id=numbers[message.id], created_at=_day_of(message)) for message in messages),
+            tuple(_with_ids(statement, numbers) for statement in earlier),
         )
-        names = {number: one for one, number in numbers.items()}
-        return [_renamed(each, names) for each in found]
+        ids_by_number = {number: id_ for id_, number in numbers.items()}
+        return [_with_ids(statement, ids_by_number) for statement in statements]
 
-    changed: Any = extraction
-    changed._extract = extract
-    changed._extract.cache_clear = own.cache_clear
+    module: Any = extraction
+    module._extract = extract
+    module._extract.cache_clear = original.cache_clear
     yield
-    changed._extract = own
+    module._extract = original
 
 
 def _day_of(message: StatementMessage) -> Any:
@@ -46,12 +46,12 @@ def _day_of(message: StatementMessage) -> Any:
 
 
 def _ids_of(statement: Statement) -> list[str]:
-    return [*statement.message_ids, *(one for each in statement.replaces for one in each.message_ids)]
+    return [*statement.message_ids, *(id_ for replaced in statement.replaces for id_ in replaced.message_ids)]
 
 
-def _renamed(statement: Statement, names: Mapping[str, str]) -> Statement:
-    def of(ids: Sequence[str]) -> tuple[str, ...]:
-        return tuple(map(names.__getitem__, ids))
+def _with_ids(statement: Statement, new_ids: Mapping[str, str]) -> Statement:
+    def renamed(ids: Sequence[str]) -> tuple[str, ...]:
+        return tuple(map(new_ids.__getitem__, ids))
 
-    replaces = tuple(replace(each, message_ids=of(each.message_ids)) for each in statement.replaces)
-    return replace(statement, message_ids=of(statement.message_ids), replaces=replaces)
+    replaces = tuple(replace(replaced, message_ids=renamed(replaced.message_ids)) for replaced in statement.replaces)
+    return replace(statement, message_ids=renamed(statement.message_ids), replaces=replaces)

@@ -69,10 +69,10 @@ def assemble_test_context(
     reach: str = "",
     actor: Actor = SYSTEM,
     now: datetime = CONTEXT_NOW,
-    **wishes: Any,
+    **options: Any,
 ) -> AssembledContext:
     """A context for `query`."""
-    request = ContextRequest(query=query, **wishes)
+    request = ContextRequest(query=query, **options)
     return assemble_context(request, tenant_id=tenant.pk, reach=reach, actor=actor, now=now)
 
 

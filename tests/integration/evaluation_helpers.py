@@ -74,9 +74,9 @@ def evaluate_as_json(*arguments: object) -> dict[str, Any]:
     return found
 
 
-def requested(tenant: Tenant, **wishes: Any) -> EvaluationRun:
+def requested(tenant: Tenant, **options: Any) -> EvaluationRun:
     """A run that waits for whoever takes it."""
-    values: dict[str, Any] = {"corpus_kind": "golden", "budgets": [250, 1000], "is_enqueued": False} | wishes
+    values: dict[str, Any] = {"corpus_kind": "golden", "budgets": [250, 1000], "is_enqueued": False} | options
     with tenant_scope(tenant.pk):
         return request_evaluation(tenant_id=tenant.pk, **values, by=TESTER, now=timezone.now())
 

@@ -179,13 +179,13 @@ class PlayedSession:
         self.after.append(self.read()["pressure"])
         assert len(self.before) == len(applied)
 
-    def ask(self, **wishes: Any) -> LongSessionRow:
+    def ask(self, **options: Any) -> LongSessionRow:
         """A context of the session, its tokens counted anew and its tool calls whole."""
-        response = self.client.post(f"{SESSIONS}/{self.session['id']}/context", wishes)
+        response = self.client.post(f"{SESSIONS}/{self.session['id']}/context", options)
         assert response.status_code == 200, response.content
         context: LongSessionRow = response.json()
         check(context)
-        if "max_tokens" not in wishes:
+        if "max_tokens" not in options:
             assert context["budget"]["max_tokens"] <= self.window
         return context
 

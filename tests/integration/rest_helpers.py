@@ -1,4 +1,4 @@
-"""What the tests of the REST door share."""
+"""What the tests of the REST API share."""
 
 from typing import Any
 from uuid import UUID

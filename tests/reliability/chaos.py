@@ -196,7 +196,7 @@ def wait_until_ready(start: Start) -> float:
     time.sleep(NOTICE_SECONDS)
     while time.monotonic() - began < READY_SECONDS:
         if start.process.poll() is not None:
-            raise SystemExit(f"The supervisor ended: {start.complained}")
+            raise SystemExit(f"The supervisor ended: {start.errors}")
         try:
             with urlopen(f"http://127.0.0.1:{start.port}/readyz", timeout=10) as answer:
                 if answer.status == 200:

@@ -119,4 +119,4 @@ def test_clock_that_jumps_loses_nothing_and_stops_nothing(start: Start, clock: C
     assert not any(faults.values()), faults
     assert load.statuses.get(500, 0) == 0
     assert start.status_of("/readyz") == 200
-    assert "restarted" not in start.complained
+    assert "restarted" not in start.errors

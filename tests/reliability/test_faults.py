@@ -42,10 +42,10 @@ from memory_platform.embedded import supervisor
 sys.exit(supervisor.main())
 """
 #: The sweep leaves out runs of the last minute.
-MAKE_OLDER = "UPDATE compaction_run SET created_at = created_at - interval '5 minutes' WHERE state = 'queued'"
-IS_READ_ONLY = "SHOW default_transaction_read_only"
-#: Only a platform that never continues takes as long.
-GOES_ON_SECONDS = 90.0
+BACKDATE_QUEUED_RUN = "UPDATE compaction_run SET created_at = created_at - interval '5 minutes' WHERE state = 'queued'"
+SHOW_READ_ONLY = "SHOW default_transaction_read_only"
+#: Only a platform that never recovers takes as long.
+RECOVERY_MAX_SECONDS = 180.0
 #: PostgreSQL, its log of 16 MB files, Redis and the logs of the processes fit in.
 DISK_MEGABYTES = 400
 CHUNK = b"\0" * 65536
@@ -134,7 +134,7 @@ def test_read_only_database_answers_reads_and_refuses_writes(running: Start, key
         server.execute("ALTER SYSTEM SET default_transaction_read_only = on")
         try:
             server.execute("SELECT pg_reload_conf()")
-            wait_until(lambda: new_session_says(running, IS_READ_ONLY) == "on")
+            wait_until(lambda: setting_of_new_session(running, SHOW_READ_ONLY) == "on")
             server.execute(END_OTHER_SESSIONS)  # they may read their settings later
             status, headers, problem = ask(running, key, "POST", "memories", {"content": "Another one."})
             assert (status, problem["code"]) == (503, "database_read_only")
@@ -164,7 +164,7 @@ def test_broker_without_memory_for_more_stops_no_request_and_loses_no_work(runni
             assert [running.status_of(path) for path in ("/healthz", "/sign-in")] == [200, 200]
         finally:
             server.config_set("maxmemory", former)
-    make_older(running)
+    backdate_queued_run(running)
     wait_until_compacted(running)
 
 
@@ -196,14 +196,14 @@ def broker(running: Start) -> Redis:
     return Redis(unix_socket_path=urlsplit(endpoints.cache_url).path, decode_responses=True)
 
 
-def wait_until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + GOES_ON_SECONDS
-    while not is_so():
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + RECOVERY_MAX_SECONDS
+    while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.1)
 
 
-def new_session_says(running: Start, statement: str) -> str:
+def setting_of_new_session(running: Start, statement: str) -> str:
     """Return what the database answers to a client that connects now."""
     with running.superuser() as reader:
         row = reader.execute(statement).fetchone()
@@ -211,9 +211,9 @@ def new_session_says(running: Start, statement: str) -> str:
     return str(row[0])
 
 
-def make_older(running: Start) -> None:
+def backdate_queued_run(running: Start) -> None:
     with running.superuser() as writer:
-        assert writer.execute(MAKE_OLDER).rowcount == 1
+        assert writer.execute(BACKDATE_QUEUED_RUN).rowcount == 1
 
 
 def wait_until_compacted(running: Start) -> None:
@@ -234,7 +234,7 @@ def test_broker_that_loses_its_queue_loses_no_work(running: Start, key: str) -> 
         assert status == 202, run
         assert any("run_compaction_task" in message for message in server.lrange("compaction", 0, -1))
         server.flushall()
-    make_older(running)
+    backdate_queued_run(running)
     for process in workers:
         process.resume()
     wait_until_compacted(running)

@@ -17,6 +17,7 @@ from context.profiles.actions.assignments import assign_budget_profile
 from context.profiles.actions.budget_profiles import create_budget_profile
 from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
+from memory_platform.schedule import BEAT_SCHEDULE
 from tests.fakes.chat_server import FAKE_CHAT_API_KEY, ChatServer, running_chat_server, slow_chat
 from tests.integration.compaction_helpers import (
     compact,
@@ -35,6 +36,9 @@ from tests.users import BY, api_client
 
 pytestmark = pytest.mark.django_db
 
+#: A run whose task was lost is sent again by then.
+RESUME_MAX_SECONDS = 90.0
+
 
 @pytest.fixture
 def admin(admin_key: str) -> APIClient:
@@ -45,8 +49,8 @@ def sweep(*, minutes: float = 11) -> int:
     return len(scheduling.open_idle_sessions(now=timezone.now() + timedelta(minutes=minutes)))
 
 
-def context_of(client: Any, session: dict[str, Any], **wish: Any) -> dict[str, Any]:
-    response = client.post(f"/api/v1/sessions/{session['id']}/context", wish)
+def context_of(client: Any, session: dict[str, Any], **options: Any) -> dict[str, Any]:
+    response = client.post(f"/api/v1/sessions/{session['id']}/context", options)
     assert response.status_code == 200, response.content
     answer: dict[str, Any] = response.json()
     return answer
@@ -128,8 +132,9 @@ def test_tasks_send_what_the_sweeps_find(admin: APIClient, tenant: Tenant, monke
     run = stored_runs(tenant)[0]
     assert sent == [(tenant.pk, run.pk)]
     assert tasks.sweep_runs() == 0, "it was only just sent"
+    interval = BEAT_SCHEDULE["Resume abandoned compactions"]["schedule"]
     with tenant_scope(tenant.pk):
-        Run.objects.update(created_at=timezone.now() - timedelta(minutes=5))
+        Run.objects.update(created_at=timezone.now() - timedelta(seconds=RESUME_MAX_SECONDS - interval))
     assert tasks.sweep_runs() == 1
     tasks.run_compaction_task.apply(args=(str(tenant.pk), str(run.pk)), throw=True)
     assert read(admin, session)["pressure"] < 0.7

@@ -34,8 +34,8 @@ from tests.users import api_client, new_key
 DIRECTIVE = "You help Alex plan meetings."
 
 
-def ask(api: APIClient, session: dict[str, Any], **wishes: Any) -> dict[str, Any]:
-    response = api.post(f"{SESSIONS}/{session['id']}/context", wishes)
+def ask(api: APIClient, session: dict[str, Any], **options: Any) -> dict[str, Any]:
+    response = api.post(f"{SESSIONS}/{session['id']}/context", options)
     assert response.status_code == 200, response.content
     context: dict[str, Any] = response.json()
     check(context)
@@ -230,7 +230,7 @@ def test_directive_beyond_the_budget_is_refused(api: APIClient) -> None:
     assert_problem(response, 400, "directive_over_budget", "max_tokens")
 
 
-BAD_WISHES = [
+BAD_OPTIONS = [
     ({"max_tokens": 0}, "out_of_range", "max_tokens"),
     ({"max_tokens": 128_001}, "out_of_range", "max_tokens"),
     ({"model": "gpt-4"}, "unknown_field", "model"),
@@ -241,10 +241,10 @@ BAD_WISHES = [
 ]
 
 
-def test_wish_that_cannot_be_granted_is_refused_by_field(api: APIClient) -> None:
+def test_bad_option_is_refused_by_field(api: APIClient) -> None:
     session = open_session(api)
-    for wish, code, field in BAD_WISHES:
-        assert_problem(api.post(f"{SESSIONS}/{session['id']}/context", wish), 400, code, field)
+    for options, code, field in BAD_OPTIONS:
+        assert_problem(api.post(f"{SESSIONS}/{session['id']}/context", options), 400, code, field)
 
 
 def test_safety_share_and_reserve_lower_the_default_budget(api: APIClient) -> None:
@@ -265,8 +265,8 @@ def test_memories_take_at_most_a_quarter_unless_the_profile_says_more(
     session = open_session(api, user_id="alex")
     append(api, session, user("When does Alex meet the teams?"))
 
-    def share(**wishes: Any) -> float:
-        context = ask(api, session, max_tokens=1000, **wishes)
+    def share(**options: Any) -> float:
+        context = ask(api, session, max_tokens=1000, **options)
         return sum(block["tokens"] for block in context["blocks"] if block["kind"] == "memory") / 1000
 
     assert 0.15 <= share() <= 0.25

@@ -81,18 +81,18 @@ def left_alone(session: Session, policy: CompactionPolicy, now: Any) -> list[Con
     return []
 
 
-def build(tenant: Tenant, session: Session, **wishes: Any) -> SessionContext:
-    compact = wishes.pop("compact", left_alone)
+def build(tenant: Tenant, session: Session, **options: Any) -> SessionContext:
+    compact = options.pop("compact", left_alone)
     who: dict[str, Any] = {"tenant_id": tenant.pk, "reach": "", "actor": TESTER, "now": FACTORY_NOW}
-    return build_session_context(ContextRequest(**wishes), session_id=session.pk, compact=compact, **who)
+    return build_session_context(ContextRequest(**options), session_id=session.pk, compact=compact, **who)
 
 
-def build_reading(tokens: int, tenant: Tenant, session: Session, **wishes: Any) -> SessionContext:
+def build_reading(tokens: int, tenant: Tenant, session: Session, **options: Any) -> SessionContext:
     """Build a context of which only the newest messages that have so many tokens are read, as of long sessions."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(session_context, "READ_SHARE", 0)
         patch.setattr(session_context, "READ_TOKENS_MORE", tokens)
-        return build(tenant, session, preview=True, **wishes)
+        return build(tenant, session, preview=True, **options)
 
 
 def compared(context: SessionContext) -> dict[str, Any]:

@@ -118,9 +118,9 @@ def append(session: Session, rows: Sequence[NewMessage]) -> None:
         session.refresh_from_db()
 
 
-def build(session: Session, emergency: Emergency, **wishes: Any) -> SessionContext:
+def build(session: Session, emergency: Emergency, **options: Any) -> SessionContext:
     who: dict[str, Any] = {"tenant_id": session.tenant_id, "reach": "", "actor": TESTER, "now": FACTORY_NOW}
-    return build_session_context(ContextRequest(**wishes), session_id=session.pk, compact=emergency, **who)
+    return build_session_context(ContextRequest(**options), session_id=session.pk, compact=emergency, **who)
 
 
 def complete_ids(tenant: Tenant, session: Session) -> set[str]:

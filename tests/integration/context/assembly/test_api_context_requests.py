@@ -1,4 +1,4 @@
-"""What can be wished for a context over REST: a focus, a packer, a time, an earlier order, sections."""
+"""What a request for a context may contain over REST: a focus, a packer, a time, an earlier order, sections."""
 
 import json
 from datetime import timedelta
@@ -32,8 +32,8 @@ def texts(answer: dict[str, Any], kind: str = "") -> list[str]:
     return [block["text"] for block in answer["blocks"] if kind in ("", block["kind"])]
 
 
-def ask(client: APIClient, **wish: Any) -> dict[str, Any]:
-    response = client.post(CONTEXT, wish)
+def ask(client: APIClient, **options: Any) -> dict[str, Any]:
+    response = client.post(CONTEXT, options)
     assert response.status_code == 200, response.content
     answer: dict[str, Any] = response.json()
     return answer
@@ -102,7 +102,7 @@ def test_focus_on_a_partition_shows_its_top_memories(api: APIClient) -> None:
     assert "Note 2" in texts(answer)
 
 
-BAD_WISHES: list[tuple[Any, str, str]] = [
+BAD_OPTIONS: list[tuple[Any, str, str]] = [
     ({"focus": {}}, "one_of", "focus"),
     ({"focus": {"memory_id": str(NOWHERE), "partition": "user=x"}}, "one_of", "focus"),
     ({"focus": {"memory_id": None}}, "one_of", "focus"),
@@ -128,9 +128,9 @@ BAD_WISHES: list[tuple[Any, str, str]] = [
 ]
 
 
-def test_bad_wish_is_refused_by_name(api: APIClient, tenant: Tenant) -> None:
-    for wish, code, field in BAD_WISHES:
-        response = api.post(CONTEXT, json.dumps({"query": "x", **wish}), content_type="application/json")
+def test_bad_option_is_refused_by_name(api: APIClient, tenant: Tenant) -> None:
+    for options, code, field in BAD_OPTIONS:
+        response = api.post(CONTEXT, json.dumps({"query": "x", **options}), content_type="application/json")
         assert_problem(response, 400, code, field)
     with tenant_scope(tenant.pk):
         assert not Receipt.objects.for_tenant(tenant.pk).exists()
@@ -212,8 +212,8 @@ def test_budget_profile_is_chosen_by_name(api: APIClient, admin_key: str) -> Non
 
 
 def test_repeated_context_is_given_and_counted_once(api: APIClient, home: dict[str, Any]) -> None:
-    wish = {"focus": {"memory_id": home["id"]}, "packer": "elastic"}
-    first, again = (api.post(CONTEXT, wish, headers={"Idempotency-Key": "c"}) for _ in range(2))
+    options = {"focus": {"memory_id": home["id"]}, "packer": "elastic"}
+    first, again = (api.post(CONTEXT, options, headers={"Idempotency-Key": "c"}) for _ in range(2))
     assert again.json() == first.json()
     assert len(api.get("/api/v1/contexts").json()["results"]) == 1
 

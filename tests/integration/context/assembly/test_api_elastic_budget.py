@@ -12,8 +12,8 @@ THINGS = ("flour", "water", "salt", "yeast", "butter", "sugar", "milk", "eggs", 
 PROFILES = "/api/v1/budget-profiles"
 
 
-def ask(client: APIClient, **wish: Any) -> dict[str, Any]:
-    body = {"query": "Who delivers what?", "packer": "elastic", "preview": True} | wish
+def ask(client: APIClient, **options: Any) -> dict[str, Any]:
+    body = {"query": "Who delivers what?", "packer": "elastic", "preview": True} | options
     response = client.post(CONTEXT, body, format="json")
     assert response.status_code == 200, response.content
     answer: dict[str, Any] = response.json()

@@ -30,8 +30,8 @@ def focus(api: APIClient) -> dict[str, Any]:
     )
 
 
-def ask(client: APIClient, **wish: Any) -> dict[str, Any]:
-    response = client.post(CONTEXT, {"query": QUESTION, "include_tenant_memo": False} | wish, format="json")
+def ask(client: APIClient, **options: Any) -> dict[str, Any]:
+    response = client.post(CONTEXT, {"query": QUESTION, "include_tenant_memo": False} | options, format="json")
     assert response.status_code == 200, response.content
     answer: dict[str, Any] = response.json()
     return answer
@@ -99,8 +99,8 @@ def test_confined_key_stays_within_its_reach_and_may_name_it(
 def test_replays_and_differences_of_a_focus_read_the_same_partition(
     api: APIClient, focus: dict[str, Any], named: dict[str, str]
 ) -> None:
-    wish = {"query": QUESTION, "focus": {"memory_id": focus["id"]}, **named}
-    given = ask(api, **wish)
+    options = {"query": QUESTION, "focus": {"memory_id": focus["id"]}, **named}
+    given = ask(api, **options)
     for mode in ("recorded", "today"):
         again = api.post(f"{CONTEXT}/{given['id']}/replay", {"mode": mode}, format="json").json()
         assert texts(again) == texts(given)
@@ -110,7 +110,7 @@ def test_replays_and_differences_of_a_focus_read_the_same_partition(
     )
     api.post("/api/v1/snapshots", {"name": "now"}, format="json")
     for since in ({"context_id": given["id"]}, {"snapshot": "now"}):
-        answer = api.post(f"{CONTEXT}/diff", {**wish, "since": since}, format="json")
+        answer = api.post(f"{CONTEXT}/diff", {**options, "since": since}, format="json")
         assert answer.status_code in {200, 404}, answer.content
         if answer.status_code == 200:
             assert answer.json()["removed"] == []

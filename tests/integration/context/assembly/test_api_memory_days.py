@@ -29,8 +29,8 @@ def dated(api: APIClient) -> APIClient:
     return api
 
 
-def ask(client: APIClient, **wish: Any) -> dict[str, Any]:
-    response = client.post(CONTEXT, {"query": QUESTION, **wish}, format="json")
+def ask(client: APIClient, **options: Any) -> dict[str, Any]:
+    response = client.post(CONTEXT, {"query": QUESTION, **options}, format="json")
     assert response.status_code == 200, response.content
     answer: dict[str, Any] = response.json()
     return answer

@@ -19,7 +19,7 @@ from tests.users import api_client, new_key
 DIFF = f"{CONTEXT}/diff"
 PROFILES = "/api/v1/budget-profiles"
 SNAPSHOTS = "/api/v1/snapshots"
-WISH = {"query": "Where does Sam live?", "partition": "user=sam"}
+REQUEST = {"query": "Where does Sam live?", "partition": "user=sam"}
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def replay(client: APIClient, context_id: str, mode: str, **more: Any) -> dict[s
 
 
 def diff(client: APIClient, **body: Any) -> dict[str, Any]:
-    response = client.post(DIFF, {**WISH, **body})
+    response = client.post(DIFF, {**REQUEST, **body})
     assert response.status_code == 200, response.content
     answer: dict[str, Any] = response.json()
     assert set(answer) == set(DiffOutput().fields) - {"explain"}
@@ -54,7 +54,7 @@ def test_recorded_replay_gives_the_text_back_through_edits_and_archives(
     url = f"/api/v1/partitions/{quote('user=sam', safe='')}/summaries"
     api.put(url, {"content": "Sam in short."})
     admin.put("/api/v1/memo", {"content": "You help Sam."})
-    given = api.post(CONTEXT, WISH).json()
+    given = api.post(CONTEXT, REQUEST).json()
     api.patch(f"{MEMORIES}/{home['id']}", {"content": "Sam lives in Porto."})
     api.put(url, {"content": "Sam anew."})
     admin.put("/api/v1/memo", {"content": "You help Kim."})
@@ -76,7 +76,7 @@ def test_recorded_replay_gives_the_text_back_through_edits_and_archives(
 def test_replay_stores_and_counts_nothing_and_takes_the_scope_read(
     api: APIClient, tenant: Tenant, home: dict[str, Any]
 ) -> None:
-    given = api.post(CONTEXT, WISH).json()
+    given = api.post(CONTEXT, REQUEST).json()
     counts = {row["id"]: row["retrieval_count"] for row in api.get(MEMORIES).json()["results"]}
     reader = api_client(new_key(tenant, "read"))
     for mode in ("recorded", "today"):
@@ -98,13 +98,13 @@ def test_replay_stores_and_counts_nothing_and_takes_the_scope_read(
 def test_bad_replay_is_refused_by_name(
     api: APIClient, home: dict[str, Any], body: dict[str, Any], code: str, field: str
 ) -> None:
-    given = api.post(CONTEXT, WISH).json()
+    given = api.post(CONTEXT, REQUEST).json()
     response = api.post(f"{CONTEXT}/{given['id']}/replay", json.dumps(body), content_type="application/json")
     assert_problem(response, 400, code, field)
 
 
 def test_replay_out_of_reach_is_not_found(api: APIClient, tenant: Tenant, home: dict[str, Any]) -> None:
-    given = api.post(CONTEXT, WISH).json()
+    given = api.post(CONTEXT, REQUEST).json()
     confined = api_client(new_key(tenant, "read", partition="user=alex"))
     for client, context_id in ((confined, given["id"]), (api, NOWHERE)):
         for mode in ("recorded", "today"):
@@ -114,7 +114,7 @@ def test_replay_out_of_reach_is_not_found(api: APIClient, tenant: Tenant, home: 
 def test_difference_since_a_context_shows_text_of_what_was_added_alone(
     api: APIClient, tenant: Tenant, home: dict[str, Any]
 ) -> None:
-    given = api.post(CONTEXT, WISH).json()
+    given = api.post(CONTEXT, REQUEST).json()
     nothing = diff(api, since={"context_id": given["id"]})
     assert (nothing["added"], nothing["removed"], nothing["tokens_estimated_added"]) == ([], [], 0)
     assert len(nothing["kept"]) == 2
@@ -180,25 +180,25 @@ BAD_DIFFERENCES = [
 
 def test_bad_difference_is_refused_by_name(api: APIClient, home: dict[str, Any]) -> None:
     for body, status, code, field in BAD_DIFFERENCES:
-        assert_problem(api.post(DIFF, {**WISH, **body}), status, code, field)
+        assert_problem(api.post(DIFF, {**REQUEST, **body}), status, code, field)
 
 
 def test_difference_since_a_context_of_another_partition_is_refused(
     api: APIClient, tenant: Tenant, home: dict[str, Any]
 ) -> None:
-    given = api.post(CONTEXT, WISH).json()
+    given = api.post(CONTEXT, REQUEST).json()
     elsewhere = {"query": "x", "partition": "user=alex", "since": {"context_id": given["id"]}}
     assert_problem(api.post(DIFF, elsewhere), 400, "another_partition", "since.context_id")
     confined = api_client(new_key(tenant, "read", partition="user=alex"))
     own = {"query": "x", "since": {"context_id": given["id"]}}
     assert_problem(confined.post(DIFF, own), 404, "not_found", "since.context_id")
-    assert_problem(confined.post(DIFF, {**WISH, "since": {"snapshot": "x"}}), 403, "partition_forbidden")
+    assert_problem(confined.post(DIFF, {**REQUEST, "since": {"snapshot": "x"}}), 403, "partition_forbidden")
 
 
 def test_difference_takes_the_scope_read_and_explains(api: APIClient, tenant: Tenant, home: dict[str, Any]) -> None:
-    given = api.post(CONTEXT, WISH).json()
+    given = api.post(CONTEXT, REQUEST).json()
     reader = api_client(new_key(tenant, "read"))
-    body = {**WISH, "since": {"context_id": given["id"]}, "explain": True}
+    body = {**REQUEST, "since": {"context_id": given["id"]}, "explain": True}
     answer = reader.post(DIFF, body).json()
     assert answer["explain"]["candidates"]
 

@@ -3,6 +3,7 @@
 import re
 import uuid
 from itertools import product
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -267,7 +268,7 @@ def test_other_tenants_memories_never_appear() -> None:
     assert assemble_test_context(make_empty_tenant(), QUESTION).blocks == []
 
 
-BAD_WISHES = [
+BAD_OPTIONS: list[tuple[dict[str, Any], str]] = [
     ({"max_tokens": 0}, "max_tokens"),
     ({"max_tokens": -1}, "max_tokens"),
     ({"max_tokens": 10**9}, "max_tokens"),
@@ -286,11 +287,11 @@ BAD_WISHES = [
 ]
 
 
-def test_wish_that_cannot_be_granted_is_refused_by_field_and_nothing_is_written() -> None:
+def test_bad_option_is_refused_by_field_and_nothing_is_written() -> None:
     tenant = bakery()
-    for wish, field in BAD_WISHES:
+    for options, field in BAD_OPTIONS:
         with pytest.raises(InvalidInput) as refused:
-            assemble_test_context(tenant, wish.pop("query", QUESTION), **wish)
+            assemble_test_context(tenant, **{"query": QUESTION, **options})
         assert refused.value.field == field
     with tenant_scope(tenant.pk):
         assert not Receipt.objects.for_tenant(tenant.pk).exists()

@@ -52,7 +52,7 @@ def tenant() -> Tenant:
     return tenant
 
 
-TRUE_THEN = [
+MEMORIES_BY_AGE = [
     (0, {"Alex lives in Faro."}),
     (2, {"Alex lives in Faro."}),
     (3, {"Alex lives in Faro.", "Alex has a dog."}),
@@ -65,7 +65,7 @@ TRUE_THEN = [
 
 
 def test_as_of_reads_what_was_true_then(tenant: Tenant) -> None:
-    for hours, expected in TRUE_THEN:
+    for hours, expected in MEMORIES_BY_AGE:
         for query in [QUESTION, ""]:
             context = assemble_test_context(tenant, query, as_of=CONTEXT_NOW - hours * HOUR)
             assert set(block_texts(context)) == expected
@@ -112,12 +112,12 @@ def test_memo_summaries_and_links_are_those_of_the_time() -> None:
                 by=SYSTEM,
                 now=CONTEXT_NOW - hours * HOUR,
             )
-    wish = Focus(memory_id=focus.pk)
-    assert block_texts(assemble_test_context(tenant, focus=wish)) == ["New memo.", "New summary.", "A focus."]
-    assert block_texts(assemble_test_context(tenant, focus=wish, as_of=CONTEXT_NOW - 4 * HOUR)) == [
+    about = Focus(memory_id=focus.pk)
+    assert block_texts(assemble_test_context(tenant, focus=about)) == ["New memo.", "New summary.", "A focus."]
+    assert block_texts(assemble_test_context(tenant, focus=about, as_of=CONTEXT_NOW - 4 * HOUR)) == [
         "Old memo.", "Old summary.", "A focus.", "A target.",
     ]  # fmt: skip
-    assert block_texts(assemble_test_context(tenant, focus=wish, as_of=CONTEXT_NOW - 10 * HOUR)) == ["A focus."]
+    assert block_texts(assemble_test_context(tenant, focus=about, as_of=CONTEXT_NOW - 10 * HOUR)) == ["A focus."]
 
 
 def test_recorded_moment_does_not_know_what_was_imported_later() -> None:

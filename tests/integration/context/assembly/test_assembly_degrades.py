@@ -146,11 +146,11 @@ def test_part_that_cannot_be_read_is_left_out_and_the_rest_remains(
     whole: tuple[Tenant, Memory], table: str, code: str, lost: str | None
 ) -> None:
     tenant, focus = whole
-    wish = {"focus": Focus(memory_id=focus.pk), "partition": "", "preview": True}
-    everything = block_texts(assemble_test_context(tenant, QUESTION, **wish))
+    options = {"focus": Focus(memory_id=focus.pk), "partition": "", "preview": True}
+    everything = block_texts(assemble_test_context(tenant, QUESTION, **options))
     assert {MEMO, SUMMARY, LINKED, PINNED, RYE} <= set(everything)
     with without_right("SELECT", table):
-        context = assemble_test_context(tenant, QUESTION, **wish)
+        context = assemble_test_context(tenant, QUESTION, **options)
     assert warning_codes(context) == [code]
     assert set(everything) - set(block_texts(context)) == ({lost} if lost else set())
     assert recounted(context) == context.budget.used
@@ -187,9 +187,9 @@ def test_when_no_memory_can_be_read_a_focus_is_left_out_and_memo_and_summaries_r
     whole: tuple[Tenant, Memory],
 ) -> None:
     tenant, focus = whole
-    wish = {"focus": Focus(memory_id=focus.pk), "partition": "user=alex", "preview": True}
+    options = {"focus": Focus(memory_id=focus.pk), "partition": "user=alex", "preview": True}
     with without_right("SELECT", "memories_memory"):
-        context = assemble_test_context(tenant, QUESTION, **wish)
+        context = assemble_test_context(tenant, QUESTION, **options)
     assert warning_codes(context) == ["focus_failed", "search_failed", "pinned_failed"]
     assert block_texts(context) == [MEMO, SUMMARY]
 

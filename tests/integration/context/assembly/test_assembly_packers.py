@@ -60,8 +60,10 @@ def memories(context: AssembledContext) -> list[str]:
 def test_elastic_shortens_texts_so_that_more_of_them_fit(tenant: Tenant) -> None:
     for render in RENDER_STYLES:
         for max_tokens in [120, 200, 300, 700]:
-            wish = {"max_tokens": max_tokens, "render": render, "preview": True, "query": "What does Alex like?"}
-            greedy, elastic = (assemble_test_context(tenant, packer=packer, **wish) for packer in ("greedy", "elastic"))
+            options = {"max_tokens": max_tokens, "render": render, "preview": True, "query": "What does Alex like?"}
+            greedy, elastic = (
+                assemble_test_context(tenant, packer=packer, **options) for packer in ("greedy", "elastic")
+            )
             assert recounted(elastic) == elastic.budget.used <= max_tokens
             if render == "markdown" and max_tokens <= 300:
                 assert len(memories(elastic)) >= len(memories(greedy))
@@ -144,8 +146,8 @@ def test_text_beyond_the_elastic_target_or_the_room_of_its_section_is_not_said_t
 
 
 def test_optimal_packs_the_highest_total_and_warns_of_what_that_means(tenant: Tenant) -> None:
-    wish = {"query": "What does Alex like?", "max_tokens": 300, "preview": True, "explain": True}
-    greedy, optimal = (assemble_test_context(tenant, packer=packer, **wish) for packer in ("greedy", "optimal"))
+    options = {"query": "What does Alex like?", "max_tokens": 300, "preview": True, "explain": True}
+    greedy, optimal = (assemble_test_context(tenant, packer=packer, **options) for packer in ("greedy", "optimal"))
     assert "uncalibrated_profile" in warning_codes(optimal)
     assert "uncalibrated_profile" not in warning_codes(greedy)
     assert greedy.optimality is not None
@@ -182,8 +184,8 @@ def leading_bytes(first: str, second: str) -> bytes:
     return bytes(a for a, _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
-def asked_again(tenant: Tenant, earlier: AssembledContext, query: str, **wishes: object) -> AssembledContext:
-    return assemble_test_context(tenant, query, stable_with=earlier.id, **wishes)
+def asked_again(tenant: Tenant, earlier: AssembledContext, query: str, **options: object) -> AssembledContext:
+    return assemble_test_context(tenant, query, stable_with=earlier.id, **options)
 
 
 @pytest.mark.parametrize("render", RENDER_STYLES)
@@ -235,8 +237,8 @@ def test_prefix_is_told_only_for_the_stable_order(tenant: Tenant) -> None:
 def test_same_inputs_give_the_same_bytes(tenant: Tenant) -> None:
     for packer in ["greedy", "elastic", "optimal"]:
         for ordering in ["top_down", "u_curve", "head_tail", "stable"]:
-            wish = {"packer": packer, "ordering": ordering, "max_tokens": 250, "preview": True, "explain": True}
-            first, second = (assemble_test_context(tenant, QUESTION, **wish) for _ in range(2))
+            options = {"packer": packer, "ordering": ordering, "max_tokens": 250, "preview": True, "explain": True}
+            first, second = (assemble_test_context(tenant, QUESTION, **options) for _ in range(2))
             assert first.text == second.text
             assert comparable(first) == comparable(second)
 

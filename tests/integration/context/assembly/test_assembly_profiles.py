@@ -57,8 +57,8 @@ def tenant() -> Tenant:
     return tenant
 
 
-def by_recall(tenant: Tenant, **wishes: object) -> AssembledContext:
-    return assemble_test_context(tenant, QUESTION, profile="conversation-recall", **wishes)
+def by_recall(tenant: Tenant, **options: object) -> AssembledContext:
+    return assemble_test_context(tenant, QUESTION, profile="conversation-recall", **options)
 
 
 def test_named_profile_ranks_the_context_and_says_so(tenant: Tenant) -> None:
@@ -114,17 +114,17 @@ def test_receipt_gives_the_context_back_with_all_of_its_parts(tenant: Tenant) ->
 
 
 def test_calibrated_profile_may_be_packed_optimally_and_any_other_warns(tenant: Tenant) -> None:
-    wishes = {"packer": "optimal", "preview": True, "max_tokens": 300}
-    calibrated = assemble_test_context(tenant, QUESTION, scoring=CALIBRATED, **wishes)
+    options = {"packer": "optimal", "preview": True, "max_tokens": 300}
+    calibrated = assemble_test_context(tenant, QUESTION, scoring=CALIBRATED, **options)
     assert warning_codes(calibrated) == []
     assert all(0 < candidate.score < 1 for candidate in calibrated.candidates)
-    warned = by_recall(tenant, **wishes)
+    warned = by_recall(tenant, **options)
     assert warning_codes(warned) == ["uncalibrated_profile"]
     assert "conversation-recall" in warned.warnings[0].detail
 
 
 @pytest.mark.parametrize(
-    ("wish", "code", "field"),
+    ("options", "code", "field"),
     [
         ({"profile": "nobody"}, "invalid_choice", "profile"),
         ({"profile": "adr-0040@1"}, "invalid_choice", "profile"),
@@ -132,10 +132,10 @@ def test_calibrated_profile_may_be_packed_optimally_and_any_other_warns(tenant: 
     ],
 )
 def test_profile_that_is_not_published_is_refused(
-    tenant: Tenant, wish: dict[str, object], code: str, field: str
+    tenant: Tenant, options: dict[str, object], code: str, field: str
 ) -> None:
     with pytest.raises(InvalidInput) as refused:
-        assemble_test_context(tenant, QUESTION, **wish)
+        assemble_test_context(tenant, QUESTION, **options)
     assert (refused.value.code, refused.value.field) == (code, field)
 
 

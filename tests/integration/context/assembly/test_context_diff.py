@@ -35,9 +35,14 @@ SPELT = "Alex now likes spelt flour."
 SISTER = "Alex's sister Mina lives in Lisbon."
 
 
-def differ(tenant: Tenant, since: ContextDiffBaseline, *, reach: str = "", **wishes: Any) -> ContextDiff:
+def differ(tenant: Tenant, since: ContextDiffBaseline, *, reach: str = "", **options: Any) -> ContextDiff:
     return diff_contexts(
-        ContextRequest(**{"query": QUESTION} | wishes), since, tenant_id=tenant.pk, reach=reach, actor=SYSTEM, now=LATER
+        ContextRequest(**{"query": QUESTION} | options),
+        since,
+        tenant_id=tenant.pk,
+        reach=reach,
+        actor=SYSTEM,
+        now=LATER,
     )
 
 
@@ -154,7 +159,7 @@ def test_context_of_another_partition_or_out_of_reach_is_refused(tenant: Tenant)
 
 
 @pytest.mark.parametrize(
-    ("since", "wishes", "field"),
+    ("since", "options", "field"),
     [
         (ContextDiffBaseline(snapshot="absent"), {}, "since.snapshot"),
         (ContextDiffBaseline(snapshot=str(uuid.uuid4())), {}, "since.snapshot"),
@@ -164,10 +169,10 @@ def test_context_of_another_partition_or_out_of_reach_is_refused(tenant: Tenant)
     ],
 )
 def test_comparison_that_cannot_be_made_is_refused_by_field(
-    tenant: Tenant, since: ContextDiffBaseline, wishes: dict[str, Any], field: str
+    tenant: Tenant, since: ContextDiffBaseline, options: dict[str, Any], field: str
 ) -> None:
     with pytest.raises(PlatformError) as refused:
-        differ(tenant, since, **wishes)
+        differ(tenant, since, **options)
     assert refused.value.field == field
 
 

@@ -51,8 +51,8 @@ def tenant() -> Tenant:
     return tenant
 
 
-def ask(tenant: Tenant, query: str = QUESTION, **wishes: Any) -> AssembledContext:
-    return assemble_test_context(tenant, query, profile="recall", explain=True, **wishes)
+def ask(tenant: Tenant, query: str = QUESTION, **options: Any) -> AssembledContext:
+    return assemble_test_context(tenant, query, profile="recall", explain=True, **options)
 
 
 def texts(context: AssembledContext) -> list[str]:

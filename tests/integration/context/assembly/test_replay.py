@@ -138,9 +138,9 @@ CHANGES: list[Callable[[Tenant], None]] = [
 def test_recorded_replay_gives_the_text_byte_for_byte(tenant: Tenant, change: Callable[[Tenant], None]) -> None:
     with tenant_scope(tenant.pk):
         focus = Memory.objects.for_tenant(tenant.pk).get(content="Alex holds a tasting.").pk
-    wish = {"focus": Focus(memory_id=focus), "partition": "", "max_tokens": 180, "explain": True}
+    options = {"focus": Focus(memory_id=focus), "partition": "", "max_tokens": 180, "explain": True}
     packed = {
-        packer: assemble_test_context(tenant, QUESTION, packer=packer, **wish)
+        packer: assemble_test_context(tenant, QUESTION, packer=packer, **options)
         for packer in ("greedy", "elastic", "optimal")
     }
     assert any(block.truncated for block in packed["elastic"].blocks)
@@ -245,9 +245,9 @@ INPUTS = [
 
 
 def test_every_input_comes_back_as_it_was_given(tenant: Tenant) -> None:
-    for wishes in INPUTS:
-        query = "" if "focus" in wishes else QUESTION
-        given = assemble_test_context(tenant, query, **wishes)
+    for options in INPUTS:
+        query = "" if "focus" in options else QUESTION
+        given = assemble_test_context(tenant, query, **options)
         today = again(tenant, given, "today", now=CONTEXT_NOW)
         assert inputs_of(today.context) == inputs_of(given)
         assert today.is_verified

@@ -81,14 +81,14 @@ class Life:
     def ask(self, number: int, at: datetime) -> None:
         """One context by each packer, and one about a memory."""
         focus = self.some(1, at)[0]
-        wishes = [
+        requests = [
             {"query": question, "packer": packer, "max_tokens": 120 + 150 * (number % 3)}
             for question, packer in zip(QUESTIONS, PACKERS, strict=True)
         ]
         earlier = self.given[-1].context.id if self.given else None
-        wishes += [{"focus": Focus(memory_id=focus.pk)}, {"query": QUESTIONS[0], "stable_with": earlier}]
-        for wish in wishes:
-            request = ContextRequest(partition=PLACE, render=RENDERS[number % 3], **wish)
+        requests += [{"focus": Focus(memory_id=focus.pk)}, {"query": QUESTIONS[0], "stable_with": earlier}]
+        for options in requests:
+            request = ContextRequest(partition=PLACE, render=RENDERS[number % 3], **options)
             self.given.append(Given(request, self.assemble(request, at), at))
 
     def assemble(self, request: ContextRequest, at: datetime) -> AssembledContext:
@@ -191,8 +191,8 @@ def what_was_known_then_gives_the_same_blocks(life: Life, end: datetime) -> None
     for one in life.given[::7]:
         if one.request.stable_with is not None:
             continue
-        wish = ContextRequest(**vars(one.request) | {"moment": PointInTime.recorded(one.at), "preview": True})
-        context = life.assemble(wish, end)
+        request = ContextRequest(**vars(one.request) | {"moment": PointInTime.recorded(one.at), "preview": True})
+        context = life.assemble(request, end)
         then = {candidate.anchor for candidate in one.context.candidates}
         now = {candidate.anchor for candidate in context.candidates}
         assert len(then & now) >= 0.8 * len(then)

@@ -147,7 +147,7 @@ def test_bad_corpus_is_refused_with_exit_code_2(corpus: Path, change: dict[str, 
         (["--compare", str(uuid4())], "no evaluation"),
     ],
 )
-def test_bad_wish_is_refused_in_words(corpus: Path, arguments: list[str], words: str) -> None:
+def test_bad_option_is_refused_in_words(corpus: Path, arguments: list[str], words: str) -> None:
     with pytest.raises(CommandError, match=words):
         evaluate(corpus, *arguments)
     assert stages() == []

@@ -48,8 +48,8 @@ def asked(tenant: Tenant) -> Tenant:
     return tenant
 
 
-def done(tenant: Tenant, **wishes: Any) -> EvaluationRun:
-    run = requested(tenant, **wishes)
+def done(tenant: Tenant, **options: Any) -> EvaluationRun:
+    run = requested(tenant, **options)
     assert run_evaluation(tenant.pk, run.pk, now=timezone.now()).state == "done"
     return stored_run(run.pk)
 
@@ -110,7 +110,7 @@ def test_uploaded_corpus_is_measured_and_its_memories_are_gone(client: Client, t
     assert counted_rows() == before
 
 
-BAD_WISHES = [
+BAD_OPTIONS = [
     ({"budgets": "x"}, "Enter whole numbers"),
     ({"budgets": "0"}, "Give 1 to 24 budgets"),
     ({"profile": "nonsense"}, "No published scoring profile"),
@@ -132,8 +132,8 @@ BAD_WISHES = [
 ]
 
 
-def test_bad_wish_is_told_at_its_field(client: Client, asked: Tenant) -> None:
-    for change, words in BAD_WISHES:
+def test_bad_option_is_told_at_its_field(client: Client, asked: Tenant) -> None:
+    for change, words in BAD_OPTIONS:
         response = client.post(page("evaluations", asked), FORM | change)
         assert response.status_code == 422
         assert words in text_of(response)

@@ -63,11 +63,11 @@ def test_vote_moves_usefulness_and_can_be_taken_back(
 def test_vote_on_a_context_is_one_on_each_of_its_memories(api: APIClient, memory: dict[str, Any]) -> None:
     other = post_memory(api, "Sam owns a boat.", partition="user=sam")
     context = api.post(CONTEXT, {"query": "Sam's boat"}).json()
-    wish = {"context_id": context["id"], "feedback": "POSITIVE"}
-    given = api.post(FEEDBACK, wish).json()
+    vote = {"context_id": context["id"], "feedback": "POSITIVE"}
+    given = api.post(FEEDBACK, vote).json()
     assert {row["memory_id"] for row in given["results"]} == {memory["id"], other["id"]}
     assert {row["context_id"] for row in given["results"]} == {context["id"]}
-    again = api.post(FEEDBACK, wish)
+    again = api.post(FEEDBACK, vote)
     assert (again.status_code, again.json()["results"], len(again.json()["repeated"])) == (200, [], 2)
     assert score(api, memory["id"]) == pytest.approx(2 / 3)
 

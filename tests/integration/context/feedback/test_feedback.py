@@ -252,17 +252,17 @@ def test_vote_survives_an_edit_and_opens_no_version() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wishes", "field", "code"),
+    ("options", "field", "code"),
     [
         ({}, "memory_id", "not_found"),
         ({"memory_id": uuid4()}, "memory_id", "not_found"),
         ({"receipt_id": uuid4()}, "", "not_found"),
     ],
 )
-def test_what_cannot_be_judged_is_refused(wishes: dict[str, Any], field: str, code: str) -> None:
+def test_what_cannot_be_judged_is_refused(options: dict[str, Any], field: str, code: str) -> None:
     tenant = make_empty_tenant()
     with pytest.raises(NotFound) as refused:
-        vote(tenant, **{"feedback": "POSITIVE", **wishes})
+        vote(tenant, **{"feedback": "POSITIVE", **options})
     assert (refused.value.field, refused.value.code) == (field, code)
     assert votes(tenant) == []
 

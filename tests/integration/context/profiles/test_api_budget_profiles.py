@@ -185,11 +185,11 @@ def test_profile_is_assigned_to_keys_and_partitions(
     assert api_key not in str(of_key)
     rows = admin.get(ASSIGNMENTS).json()["results"]
     assert [row["id"] for row in rows] == [of_key["id"], of_tree["id"]]
-    wish = {"query": "Porto", "partition": "user=alex/topic=home"}
-    assert api.post(CONTEXT, wish).json()["budget_profile"] == {"name": "default", "version": 0}
-    assert admin.post(CONTEXT, wish).json()["budget_profile"] == {"name": "chat", "version": 1}
+    options = {"query": "Porto", "partition": "user=alex/topic=home"}
+    assert api.post(CONTEXT, options).json()["budget_profile"] == {"name": "default", "version": 0}
+    assert admin.post(CONTEXT, options).json()["budget_profile"] == {"name": "chat", "version": 1}
     assert admin.delete(f"{ASSIGNMENTS}?partition=user%3Dalex").status_code == 204
-    assert admin.post(CONTEXT, wish).json()["budget_profile"] == {"name": "default", "version": 0}
+    assert admin.post(CONTEXT, options).json()["budget_profile"] == {"name": "default", "version": 0}
     assert_problem(admin.delete(f"{ASSIGNMENTS}?partition=user%3Dalex"), 404, "not_assigned")
     assert [row["id"] for row in admin.get(ASSIGNMENTS).json()["results"]] == [of_key["id"]]
     history = admin.get(ASSIGNMENTS, {"history": "true"}).json()["results"]

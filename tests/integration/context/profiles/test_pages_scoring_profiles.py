@@ -169,7 +169,7 @@ def test_form_that_nobody_touched_changes_no_number(client: Client, tenant: Tena
     assert versions(tenant)[0].numbers["weights"] == thirds
 
 
-REFUSED = [
+REFUSED_NUMBERS = [
     ({"weight_relevance": "0.9"}, "sum to 1.2, not to 1"),
     ({"weight_relevance": "1.7"}, "A number from 0 to 1"),
     ({"weight_relevance": "much"}, "A number is required"),
@@ -183,7 +183,7 @@ REFUSED = [
 
 def test_refused_number_stands_beside_its_field_and_nothing_is_saved(client: Client, tenant: Tenant) -> None:
     new_version(tenant, "own")
-    for changes, words in REFUSED:
+    for changes, words in REFUSED_NUMBERS:
         refused = client.post(page("scoring-profile", tenant, "own"), typed(**changes))
         assert refused.status_code == 422
         assert words in text_of(refused)

@@ -261,9 +261,9 @@ BAD_FOCUSES = [
 
 
 def test_focus_that_cannot_be_granted_is_refused_by_field(tenant: Tenant) -> None:
-    for wish, error, field in BAD_FOCUSES:
+    for options, error, field in BAD_FOCUSES:
         with pytest.raises(error) as refused:
-            assemble_test_context(tenant, QUESTION, reach="user=alex", **wish)
+            assemble_test_context(tenant, QUESTION, reach="user=alex", **options)
         assert refused.value.field == field  # type: ignore[attr-defined]
 
 
@@ -350,10 +350,15 @@ def test_pinned_memories_come_first_in_their_share_and_crowd_no_question(tenant:
     rules = ruled(tenant)
     for packer in ["greedy", "elastic", "optimal"]:
         for max_tokens in [62, 70, 78]:
-            wish: dict[str, Any] = {"partition": "user=alex", "packer": packer, "max_tokens": max_tokens}
-            wish |= {"preview": True, "include_summaries_at": [], "include_tenant_memo": False, "ordering": "top_down"}
+            options: dict[str, Any] = {"partition": "user=alex", "packer": packer, "max_tokens": max_tokens}
+            options |= {
+                "preview": True,
+                "include_summaries_at": [],
+                "include_tenant_memo": False,
+                "ordering": "top_down",
+            }
             shared, whole, none = (
-                held(assemble_test_context(tenant, QUESTION, draft=profile(tenant, pinned_share=share), **wish))
+                held(assemble_test_context(tenant, QUESTION, draft=profile(tenant, pinned_share=share), **options))
                 for share in (0.5, 1.0, 0.0)
             )
             assert RYE in shared
@@ -361,7 +366,7 @@ def test_pinned_memories_come_first_in_their_share_and_crowd_no_question(tenant:
             assert set(whole) <= rules
             assert RYE in none
             assert none[0] not in rules
-            again = held(assemble_test_context(tenant, "", draft=profile(tenant), **wish))
+            again = held(assemble_test_context(tenant, "", draft=profile(tenant), **options))
             assert again
             assert set(again) <= rules
 

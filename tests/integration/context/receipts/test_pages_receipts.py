@@ -37,8 +37,10 @@ def client(operator: User) -> Client:
     return client_of(operator)
 
 
-def ask(api: Any, **wish: Any) -> str:
-    return str(api.post("/api/v1/context", {"query": QUESTION, "max_tokens": 90, **wish}, format="json").json()["id"])
+def ask(api: Any, **options: Any) -> str:
+    return str(
+        api.post("/api/v1/context", {"query": QUESTION, "max_tokens": 90, **options}, format="json").json()["id"]
+    )
 
 
 def votes(tenant: Tenant) -> list[Feedback]:

@@ -20,16 +20,16 @@ def memory(api: APIClient) -> dict[str, Any]:
 
 
 def test_explanation_names_reason_ranks_and_budget_and_stores_nothing(api: APIClient, memory: dict[str, Any]) -> None:
-    wish = {"memory_id": memory["id"], "query": "Where does Sam live?", "partition": "user=sam"}
-    included = api.post(EXPLAIN, wish).json()
+    options = {"memory_id": memory["id"], "query": "Where does Sam live?", "partition": "user=sam"}
+    included = api.post(EXPLAIN, options).json()
     assert set(included) == set(ExplanationOutput().fields)
     assert (included["included"], included["reason"]) == (True, None)
     assert {included["vector_rank"], included["text_rank"]} <= {1, 2}
-    small = api.post(EXPLAIN, wish | {"max_tokens": 5}).json()
+    small = api.post(EXPLAIN, options | {"max_tokens": 5}).json()
     assert (small["included"], small["reason"]) == (False, "over_budget")
     budget = small["inclusion_budget"]["max_tokens"]
-    assert api.post(EXPLAIN, wish | {"max_tokens": budget}).json()["included"]
-    elsewhere = api.post(EXPLAIN, wish | {"partition": "user=kim"}).json()
+    assert api.post(EXPLAIN, options | {"max_tokens": budget}).json()["included"]
+    elsewhere = api.post(EXPLAIN, options | {"partition": "user=kim"}).json()
     assert (elsewhere["reason"], elsewhere["is_estimated"], elsewhere["vector_rank"]) == ("elsewhere", True, 1)
     assert api.get("/api/v1/contexts").json()["results"] == []
 

@@ -18,10 +18,10 @@ QUERY = "What does Alex bake, and in which oven?"
 
 
 def admission(
-    tenant: Tenant, anchor_id: str, clock: Callable[[], float] = lambda: 0.0, **wishes: Any
+    tenant: Tenant, anchor_id: str, clock: Callable[[], float] = lambda: 0.0, **options: Any
 ) -> InclusionBudget:
     request = resolve_context_request(
-        ContextRequest(query=QUERY, preview=True, explain=True, **wishes),
+        ContextRequest(query=QUERY, preview=True, explain=True, **options),
         tenant_id=tenant.pk,
         reach="",
         api_key_id=None,
@@ -58,9 +58,9 @@ def kitchen(transactional_db: None) -> Tenant:
     [("greedy", "conversation-recall"), ("elastic", ""), ("optimal", "conversation-recall")],
 )
 def test_budget_is_the_smallest_at_which_a_real_context_holds_it(kitchen: Tenant, packer: str, profile: str) -> None:
-    wishes: dict[str, Any] = {"max_tokens": 90, "packer": packer, "profile": profile, "partition": "user=alex"}
-    left_out = [row.anchor.id for row in assemble_test_context(kitchen, QUERY, preview=True, **wishes).omitted]
-    admissions = {anchor_id: admission(kitchen, anchor_id, **wishes) for anchor_id in left_out}
+    options: dict[str, Any] = {"max_tokens": 90, "packer": packer, "profile": profile, "partition": "user=alex"}
+    left_out = [row.anchor.id for row in assemble_test_context(kitchen, QUERY, preview=True, **options).omitted]
+    admissions = {anchor_id: admission(kitchen, anchor_id, **options) for anchor_id in left_out}
     # a near duplicate of a text that is in enters at no budget; the elastic packer stops at a number of texts
     reasons = {"near_duplicate"} | ({"over_budget"} if packer == "elastic" else set())
     assert {found.outcome for found in admissions.values() if not found.inclusion} <= reasons
@@ -71,7 +71,7 @@ def test_budget_is_the_smallest_at_which_a_real_context_holds_it(kitchen: Tenant
         if found.inclusion:
             looked_at |= set(range(max(91, found.inclusion.budget - 8), found.inclusion.budget + 1))
     contexts = {
-        budget: assemble_test_context(kitchen, QUERY, preview=True, **wishes | {"max_tokens": budget})
+        budget: assemble_test_context(kitchen, QUERY, preview=True, **options | {"max_tokens": budget})
         for budget in looked_at
     }
     for anchor_id, found in admissions.items():

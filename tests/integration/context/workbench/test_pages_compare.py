@@ -34,9 +34,9 @@ def client(operator: User) -> Client:
     return client_of(operator)
 
 
-def compare(client: Client, tenant: Tenant, headers: Any = None, **wishes: Any) -> Any:
+def compare(client: Client, tenant: Tenant, headers: Any = None, **options: Any) -> Any:
     """The page with its result, as without JavaScript."""
-    return client.get(f"{page('context-compare', tenant)}?{urlencode(wishes | {'whole': 1})}", headers=headers or {})
+    return client.get(f"{page('context-compare', tenant)}?{urlencode(options | {'whole': 1})}", headers=headers or {})
 
 
 def test_both_contexts_stand_side_by_side_with_lines_and_a_table(client: Client, tenant: Tenant) -> None:
@@ -154,9 +154,9 @@ REFUSED_CHOICES = [
 
 
 def test_refused_choice_stands_at_its_field(client: Client, tenant: Tenant) -> None:
-    for wishes, field in REFUSED_CHOICES:
+    for options, field in REFUSED_CHOICES:
         for headers in ({}, HTMX):
-            refused = compare(client, tenant, headers, **{"query": QUESTION, "left": "adr-0040", **wishes})
+            refused = compare(client, tenant, headers, **{"query": QUESTION, "left": "adr-0040", **options})
             assert refused.status_code == 422
             assert "No comparison made" in text_of(refused)
             assert f'href="#id_{field}"' in text_of(refused)

@@ -51,8 +51,8 @@ def client(operator: User) -> Client:
     return client_of(operator)
 
 
-def preview(client: Client, tenant: Tenant, *, headers: dict[str, str] | None = None, **wishes: Any) -> Any:
-    address = f"{page('context-preview', tenant)}?{urlencode(wishes)}"
+def preview(client: Client, tenant: Tenant, *, headers: dict[str, str] | None = None, **options: Any) -> Any:
+    address = f"{page('context-preview', tenant)}?{urlencode(options)}"
     return client.get(address, headers=headers) if headers else client.get(with_result_address(address))
 
 
@@ -123,8 +123,8 @@ def test_preview_changes_nothing(client: Client, tenant: Tenant) -> None:
 def test_preview_is_the_context_that_an_agent_gets(client: Client, tenant: Tenant, api: Any) -> None:
     make_bakery_memories(tenant)
     shown = preview(client, tenant, query=QUESTION, partition="agent=support", max_tokens=90).context["preview"]
-    wish = {"query": QUESTION, "partition": "agent=support", "max_tokens": 90}
-    assert api.post("/api/v1/context", wish, format="json").json()["text"] == shown.context.text
+    options = {"query": QUESTION, "partition": "agent=support", "max_tokens": 90}
+    assert api.post("/api/v1/context", options, format="json").json()["text"] == shown.context.text
 
 
 def test_style_and_order_are_those_of_the_address(client: Client, tenant: Tenant) -> None:
@@ -140,7 +140,7 @@ def test_unknown_model_is_a_warning_on_the_page(client: Client, tenant: Tenant) 
     assert "not in the catalog" in text_of(preview(client, tenant, query=QUESTION, model="homegrown-1"))
 
 
-INVALID_WISHES: list[dict[str, str]] = [
+INVALID_OPTIONS: list[dict[str, str]] = [
     {"max_tokens": "0"},
     {"max_tokens": "-5"},
     {"max_tokens": "many"},
@@ -153,12 +153,12 @@ INVALID_WISHES: list[dict[str, str]] = [
 ]
 
 
-def test_invalid_wish_is_answered_422_at_its_field(client: Client, tenant: Tenant) -> None:
+def test_invalid_option_is_answered_422_at_its_field(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
-    for wish, headers in product(INVALID_WISHES, ({}, HTMX)):
-        response = preview(client, tenant, headers=headers, **{"query": "x", **wish})
-        assert response.status_code == 422, wish
-        assert "No context assembled" in text_of(response), wish
+    for options, headers in product(INVALID_OPTIONS, ({}, HTMX)):
+        response = preview(client, tenant, headers=headers, **{"query": "x", **options})
+        assert response.status_code == 422, options
+        assert "No context assembled" in text_of(response), options
 
 
 def test_page_leaves_its_result_for_later_where_the_form_is_valid(client: Client, tenant: Tenant) -> None:
@@ -220,8 +220,8 @@ def test_draft_shows_its_effect_on_a_question_and_saves_nothing(client: Client, 
     first = client.get(f"{page('budgets', tenant)}?{urlencode(draft)}")
     assert 'hx-target="#effect" hx-swap="innerHTML" hx-sync="#numbers:abort"' in text_of(first)
     assert "Draft effect" not in text_of(first)
-    for wish, headers in ({"whole": 1}, {}), ({}, HTMX):
-        response = client.get(f"{page('budgets', tenant)}?{urlencode(draft | wish)}", headers=headers)
+    for options, headers in ({"whole": 1}, {}), ({}, HTMX):
+        response = client.get(f"{page('budgets', tenant)}?{urlencode(draft | options)}", headers=headers)
         text = text_of(response)
         assert "Draft effect" in text
         assert "Removed" in text

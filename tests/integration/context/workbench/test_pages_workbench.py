@@ -39,12 +39,14 @@ def client(operator: User) -> Client:
     return client_of(operator)
 
 
-def ask(client: Client, tenant: Tenant, name: str = "context-preview", **wishes: Any) -> Any:
-    return client.get(with_result_address(f"{page(name, tenant)}?{urlencode(wishes)}"))
+def ask(client: Client, tenant: Tenant, name: str = "context-preview", **options: Any) -> Any:
+    return client.get(with_result_address(f"{page(name, tenant)}?{urlencode(options)}"))
 
 
-def given(api: Any, **wish: Any) -> str:
-    return str(api.post("/api/v1/context", {"query": QUESTION, "max_tokens": 90, **wish}, format="json").json()["id"])
+def given(api: Any, **options: Any) -> str:
+    return str(
+        api.post("/api/v1/context", {"query": QUESTION, "max_tokens": 90, **options}, format="json").json()["id"]
+    )
 
 
 def parts_of(response: Any) -> dict[str, int]:
@@ -82,11 +84,11 @@ def test_item_left_out_leads_to_the_budget_at_which_it_enters(client: Client, te
 
 
 @pytest.mark.parametrize(
-    "wish", [{"item": "x"}, {}, {"item": uuid4(), "max_tokens": 0}, {"item": uuid4(), "profile": "z"}]
+    "options", [{"item": "x"}, {}, {"item": uuid4(), "max_tokens": 0}, {"item": uuid4(), "profile": "z"}]
 )
-def test_entry_that_cannot_be_asked_is_answered_422(wish: dict[str, Any], client: Client, tenant: Tenant) -> None:
+def test_entry_that_cannot_be_asked_is_answered_422(options: dict[str, Any], client: Client, tenant: Tenant) -> None:
     for headers in ({}, HTMX):
-        address = f"{page('inclusion-budget', tenant)}?{urlencode({'query': QUESTION, **wish})}"
+        address = f"{page('inclusion-budget', tenant)}?{urlencode({'query': QUESTION, **options})}"
         assert client.get(address, headers=headers).status_code == 422
 
 
@@ -177,18 +179,18 @@ BAD_COMPARISONS = [
 
 def test_comparison_that_cannot_be_made_is_answered_422(client: Client, tenant: Tenant) -> None:
     make_snapshot(tenant, "now")
-    for wish, field in BAD_COMPARISONS:
-        response = ask(client, tenant, query=QUESTION, **wish)
+    for options, field in BAD_COMPARISONS:
+        response = ask(client, tenant, query=QUESTION, **options)
         assert response.status_code == 422
         assert response.context["form"].errors[field]
 
 
 def test_request_of_the_api_gives_the_same_context(client: Client, tenant: Tenant, api: Any) -> None:
     make_bakery_memories(tenant)
-    wishes: dict[str, Any] = {"query": QUESTION, "partition": "agent=support", "max_tokens": 90, "packer": "elastic"}
-    wishes["style"] = "xml"
+    options: dict[str, Any] = {"query": QUESTION, "partition": "agent=support", "max_tokens": 90, "packer": "elastic"}
+    options["style"] = "xml"
     for more in ({}, {"profile": "conversation-recall", "ordering": "u_curve"}):
-        response = ask(client, tenant, **wishes, **more)
+        response = ask(client, tenant, **options, **more)
         command = response.context["curl"]
         assert "YOUR_KEY" in command
         words = shlex.split(command.replace("\\\n", " "))
@@ -215,9 +217,9 @@ def test_reset_keeps_the_question_and_drops_the_numbers(client: Client, tenant: 
 
 def test_receipt_opens_in_the_workbench_as_it_was_asked(client: Client, tenant: Tenant, api: Any) -> None:
     memory = make_bakery_memories(tenant)[3]
-    wish = {"partition": "agent=service", "packer": "elastic", "ordering": "u_curve", "render": "xml"}
+    options = {"partition": "agent=service", "packer": "elastic", "ordering": "u_curve", "render": "xml"}
     for more in ({}, {"focus": {"memory_id": str(memory.pk)}, "partition": None}):
-        receipt = given(api, **wish | more)
+        receipt = given(api, **options | more)
         shown = client.get(page("receipt", tenant, receipt))
         opened = client.get(
             with_result_address(f"{page('context-preview', tenant)}?{shown.context['workbench_query']}")
@@ -249,7 +251,7 @@ def test_looking_changes_no_row(client: Client, tenant: Tenant, api: Any) -> Non
     before = rows_of_tables()
     assert before["memories_memory"][0] == 5
     run = {"query": QUESTION, "max_tokens": 60}
-    for name, wish in (
+    for name, options in (
         ("context-preview", {**run, "before": urlencode(run | {"max_tokens": 90}), "focus_memory": memory.pk}),
         ("context-preview", {**run, "against": "receipt", "receipt": receipt, "packer": "optimal"}),
         ("context-preview", {**run, "against": "snapshot", "snapshot": "now"}),
@@ -258,7 +260,7 @@ def test_looking_changes_no_row(client: Client, tenant: Tenant, api: Any) -> Non
         ("budget-curve", run),
     ):
         for headers in ({}, HTMX):
-            answer = client.get(f"{page(name, tenant)}?{urlencode(wish)}", headers=headers)
+            answer = client.get(f"{page(name, tenant)}?{urlencode(options)}", headers=headers)
             assert answer.status_code in (200, 302), urlsplit(name)
     assert client.get(with_result_address(page("receipt", tenant, receipt) + "?with=today")).status_code == 200
     changed = {name for name, rows in rows_of_tables().items() if rows != before[name]}  # the log of who looked

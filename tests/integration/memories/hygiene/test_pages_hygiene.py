@@ -280,7 +280,7 @@ def test_rows_of_another_tenant_are_neither_shown_nor_touched(
     assert client.get(page("hygiene", other_tenant)).status_code == 404
 
 
-NONSENSE = [
+INVALID_ACTIONS = [
     {},
     {"action": "merge"},
     {"action": "explode", "id": "1"},
@@ -294,7 +294,7 @@ NONSENSE = [
 
 def test_nonsense_is_refused_in_words(client: Client, tenant: Tenant) -> None:
     found(tenant, BREAD, BREAD_AGAIN)
-    for fields in NONSENSE:
+    for fields in INVALID_ACTIONS:
         for answer in (
             act(client, tenant, "near_duplicate", **fields),
             client.get(page("hygiene-bulk", tenant, "near_duplicate"), fields, follow=True),

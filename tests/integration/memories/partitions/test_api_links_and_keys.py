@@ -37,13 +37,13 @@ def ends(api: APIClient) -> tuple[str, str]:
 
 def test_edge_is_made_once_listed_and_ended(api: APIClient, ends: tuple[str, str]) -> None:
     source, target = ends
-    wish = {"source_id": source, "target_id": target, "kind": "because"}
-    made = api.post(LINKS, wish)
+    link = {"source_id": source, "target_id": target, "kind": "because"}
+    made = api.post(LINKS, link)
     assert made.status_code == 201
     edge = made.json()
     assert set(edge) == set(LinkOutput().fields)
     assert (edge["source_id"], edge["target_id"], edge["kind"]) == (source, target, "because")
-    again = api.post(LINKS, wish)
+    again = api.post(LINKS, link)
     assert (again.status_code, again.json()) == (200, edge)
     assert api.get(f"{MEMORIES}/{source}").json()["links"] == [{"target_id": target, "kind": "because"}]
     assert api.get(LINKS).json()["results"] == [edge]

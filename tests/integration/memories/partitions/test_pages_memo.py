@@ -249,8 +249,8 @@ def test_snapshots_compare_with_today_and_with_each_other(client: Client, tenant
     assert "difference" not in first.context
     assert 'hx-trigger="load" hx-target="#result"' in text_of(first)
     for query in ({}, {"with": after.pk}):
-        for wish, headers in ({"whole": 1}, {}), ({}, HTMX):
-            response = client.get(page("snapshot", tenant, before.pk), query | wish, headers=headers)
+        for options, headers in ({"whole": 1}, {}), ({}, HTMX):
+            response = client.get(page("snapshot", tenant, before.pk), query | options, headers=headers)
             found = response.context["difference"]
             assert found.counts == {"added": 1, "changed": 1, "removed": 1}
             assert found.changes["changed"][0].after.content == "Now in 30 minutes."

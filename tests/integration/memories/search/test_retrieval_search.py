@@ -93,7 +93,7 @@ def test_expired_archived_and_foreign_memories_never_appear(tenant: Tenant, othe
 PATHS = ["", "user=al", "user=al/topic=x", "user=al-2", "team=a/user=al/run=1", "user=b"]
 
 
-PLACES = [
+SCOPES = [
     ({}, PATHS),
     ({"exact": True}, [""]),
     ({"partition": "user=al"}, ["user=al", "user=al/topic=x"]),
@@ -108,7 +108,7 @@ PLACES = [
 def test_partition_is_searched_as_a_subtree(tenant: Tenant) -> None:
     for path in PATHS:
         make_memory(tenant, f"tea at {path}", partition=path, is_embedded=True)
-    for scope, expected in PLACES:
+    for scope, expected in SCOPES:
         for query in ("tea", None):
             found = search(tenant, query, **scope)
             assert sorted(candidate.partition_path for candidate in found.candidates) == sorted(expected)

@@ -20,8 +20,9 @@ from tests.factories import make_memory
 pytestmark = pytest.mark.django_db
 
 LOCOMO = Path(__file__).resolve().parents[4].parent / "shared" / "data" / "locomo"
-COMMANDS = sorted(name for name, app in get_commands().items() if app in {"memories", "context", "memory_platform"})
-OF_DJANGO = {"migrate", "flush"}
+APPS = {"memories", "context", "compaction", "memory_platform"}
+#: Commands of Django that the project extends.
+DJANGO_COMMANDS = {"migrate", "flush"}
 
 CONVERSATION: dict[str, Any] = {
     "speaker_a": "Ann",
@@ -55,9 +56,10 @@ def memories_of(tenant: Tenant) -> list[Memory]:
 
 
 def test_help_ends_in_an_example() -> None:
-    for name in [name for name in COMMANDS if name not in OF_DJANGO]:
-        text = load_command_class(get_commands()[name], name).create_parser("manage.py", name).format_help()
-        assert re.search(rf"^Example: .*manage\.py {name}\b", text, flags=re.MULTILINE)
+    commands = get_commands()
+    for name in [name for name in commands if commands[name] in APPS and name not in DJANGO_COMMANDS]:
+        text = load_command_class(commands[name], name).create_parser("manage.py", name).format_help()
+        assert re.search(rf"^Example: .*manage\.py {name}\b", text, flags=re.MULTILINE), name
 
 
 # --- Tenants, keys, operators --------------------------------------------------------------------------------------

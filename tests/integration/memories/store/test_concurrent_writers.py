@@ -1,4 +1,4 @@
-"""Eight writers of the same text at once, through the REST doors: one live row, no deadlock, nobody gets a 500."""
+"""Eight writers of the same text at once, through the REST API: one live row, no deadlock, nobody gets a 500."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence

@@ -61,7 +61,7 @@ def test_boosted_link_and_restored_history_get_the_whole_page(header: str, clien
     assert "<html" in text_of(client.get(page("memories", tenant), headers={**HTMX, header: "true"}))
 
 
-ADDRESSES = [
+QUERY_STRINGS = [
     ("partition=agent%3Dsupport", 3),
     ("partition=agent%3Dsupport/user%3Dc-1", 1),
     ("kind=procedure", 1),
@@ -75,7 +75,7 @@ ADDRESSES = [
 
 def test_list_is_narrowed_by_its_address(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
-    for query, expected in ADDRESSES:
+    for query, expected in QUERY_STRINGS:
         assert text_of(client.get(f"{page('memories', tenant)}?{query}")).count("memory-link") == expected
 
 

@@ -69,7 +69,7 @@ def test_known_source_id_updates_its_memory_and_undo_returns_to_its_version(clie
     assert as_stored(memory).content == "Alex prefers coffee."
 
 
-INVALID = [
+INVALID_FIELDS = [
     ("content", "", "This field is required."),
     ("content", " ", "only whitespace"),
     ("content", "x" * (32 * 1024 + 1), "32"),
@@ -82,7 +82,7 @@ INVALID = [
 
 
 def test_invalid_field_is_an_error_beside_it(client: Client, tenant: Tenant) -> None:
-    for field, value, sentence in INVALID:
+    for field, value, sentence in INVALID_FIELDS:
         response = add(client, tenant, **{field: value})
         assert response.status_code == 422
         assert sentence in str(response.context["form"].errors[field])

@@ -1,4 +1,4 @@
-"""Who gets through the REST door: keys, scopes, partition prefixes, tenants."""
+"""Who may use the REST API: keys, scopes, partition prefixes, tenants."""
 
 from datetime import timedelta
 from typing import Any

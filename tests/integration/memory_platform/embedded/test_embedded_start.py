@@ -67,17 +67,17 @@ class Start:
         return {**inherited, **own, "WEB_CONCURRENCY": "1", **self.more}
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         return self._outputs[0].read_text()
 
     @property
-    def complained(self) -> str:
+    def errors(self) -> str:
         return self._outputs[1].read_text()
 
     def wait_until_ready(self) -> "Start":
         deadline = time.monotonic() + START_MAX_SECONDS
-        while "is ready" not in self.said:
-            assert self.process.poll() is None, self.complained
+        while "is ready" not in self.output:
+            assert self.process.poll() is None, self.errors
             assert time.monotonic() < deadline, "not ready in time"
             time.sleep(0.05)
         return self
@@ -85,7 +85,7 @@ class Start:
     def end(self, number: signal.Signals) -> None:
         """The signal goes to the whole foreground group, as Ctrl-C does."""
         os.killpg(self.process.pid, number)
-        assert self.process.wait(STOP_MAX_SECONDS) == 0, self.complained
+        assert self.process.wait(STOP_MAX_SECONDS) == 0, self.errors
         assert not self.running()
 
     def kill(self) -> None:
@@ -100,8 +100,8 @@ class Start:
     def wait_until(self, is_so: Callable[[], object], seconds: float = START_MAX_SECONDS) -> None:
         deadline = time.monotonic() + seconds
         while not is_so():
-            assert self.process.poll() is None, self.complained
-            assert time.monotonic() < deadline, self.complained
+            assert self.process.poll() is None, self.errors
+            assert time.monotonic() < deadline, self.errors
             time.sleep(0.05)
 
     def status_of(self, path: str) -> int:
@@ -158,7 +158,7 @@ def test_two_starts_side_by_side_say_one_line_each_and_the_next_clears_up_after_
     for each in (one, two):
         each.wait_until_ready()
         login = each.data_dir / "secrets/first-login.txt"
-        assert each.said == f"http://127.0.0.1:{each.port}/ is ready; the first user's credentials are in {login}\n"
+        assert each.output == f"http://127.0.0.1:{each.port}/ is ready; the first user's credentials are in {login}\n"
         assert "password: " in login.read_text()
         assert urlopen(f"http://127.0.0.1:{each.port}/healthz", timeout=60).status == 200
 
@@ -171,10 +171,10 @@ def test_two_starts_side_by_side_say_one_line_each_and_the_next_clears_up_after_
     # A second start on the same folder, and another one on the same port, end with one sentence.
     again = start("one")
     assert again.process.wait(REFUSE_MAX_SECONDS) == 1
-    assert again.complained.splitlines()[-1].startswith(f"Process {one.process.pid} already runs on {one.data_dir}")
+    assert again.errors.splitlines()[-1].startswith(f"Process {one.process.pid} already runs on {one.data_dir}")
     third = start("three", port=one.port)
     assert third.process.wait(REFUSE_MAX_SECONDS) == 1
-    assert f"Port {one.port} of 127.0.0.1 cannot be used" in third.complained.splitlines()[-1]
+    assert f"Port {one.port} of 127.0.0.1 cannot be used" in third.errors.splitlines()[-1]
 
     outside_servers_are_used_and_not_started(two, outside)
     everything_ends_with_a_killed_supervisor(two)
@@ -192,7 +192,7 @@ def outside_servers_are_used_and_not_started(running: Start, outside: dict[str, 
     assert endpoints
     assert endpoints.database_url == outside["DATABASE_URL"]
     assert endpoints.database_superuser_url == ""
-    assert running.complained == ""
+    assert running.errors == ""
 
 
 def little_is_left_to_recover(running: Start) -> None:
@@ -208,7 +208,7 @@ def each_killed_part_starts_again(running: Start) -> None:
         os.kill(old, signal.SIGKILL)
         running.wait_until(lambda old=old, name=name: running.pid_of(name) not in {0, old})
         statuses |= {running.status_of("/sign-in"), running.status_of("/api/v1/memories")}
-        assert f"{name} ended (signal 9) and is restarted at once." in running.complained
+        assert f"{name} ended (signal 9) and is restarted at once." in running.errors
     running.wait_until(lambda: running.status_of("/sign-in") == 200)
     assert statuses <= {0, 200, 401, 503}
     with running.superuser() as connection:
@@ -226,7 +226,7 @@ def a_killed_start_is_cleared_up_by_the_next_which_finds_its_data(start: Callabl
     assert {"postgres", "redis-server"} & {process.name() for process in orphans}
 
     second = start(first.data_dir.name, port=first.port).wait_until_ready()
-    assert second.said.endswith(" is ready; its operators sign in as before\n")
+    assert second.output.endswith(" is ready; its operators sign in as before\n")
     assert not [process for process in orphans if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
     with second.superuser() as connection:
         assert connection.execute("SELECT n FROM kept").fetchone() == (42,)
@@ -248,9 +248,9 @@ def test_an_interrupted_first_start_leaves_nothing_running(start, after_seconds,
     time.sleep(after_seconds)
     os.killpg(early.process.pid, number)
     ended = early.process.wait(STOP_MAX_SECONDS)
-    assert ended in {0, -number}, early.complained  # the second: before Python listens
+    assert ended in {0, -number}, early.errors  # the second: before Python listens
     assert not early.running()
-    assert early.said == ""
+    assert early.output == ""
 
 
 @pytest.fixture

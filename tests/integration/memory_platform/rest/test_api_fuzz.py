@@ -48,7 +48,7 @@ SEARCHES = {
     "mode": st.sampled_from(["hybrid", "vector", "lexical", "?"]), "explain": st.booleans(),
     "filters": st.dictionaries(FILTER_NAMES | TEXTS | TEXTS.map("metadata.{}".format), FILTER, max_size=3),
 }  # fmt: skip
-WISHES = {
+CONTEXT_REQUEST = {
     "query": TEXTS, "partition": TEXTS, "agent_id": TEXTS, "max_tokens": NUMBERS | st.integers(1, 5000), "model": TEXTS,
     "ordering": st.sampled_from(["top_down", "u_curve", "head_tail", "stable", ""]), "stable_with": st.uuids().map(str),
     "render": st.sampled_from(["markdown", "xml", "json", "?"]), "preview": st.booleans(), "explain": st.booleans(),
@@ -83,7 +83,7 @@ def check(response: Any) -> None:
 
 @pytest.mark.parametrize(
     ("url", "fields"),
-    [(MEMORIES, MEMORY), (SEARCH, SEARCHES), (CONTEXT, WISHES)],
+    [(MEMORIES, MEMORY), (SEARCH, SEARCHES), (CONTEXT, CONTEXT_REQUEST)],
     ids=["memories", "search", "context"],
 )
 def test_any_body_of_a_post_is_answered_or_refused(api: APIClient, url: str, fields: dict[str, Any]) -> None:

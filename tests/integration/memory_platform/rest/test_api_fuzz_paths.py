@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from rest_framework.test import APIClient
 
 from tests.integration.memory_platform.rest.test_api_fuzz import (
+    CONTEXT_REQUEST,
     NUMBERS,
     SCALARS,
     TEXTS,
     VALUES,
-    WISHES,
     bodies,
     check,
     fuzzed,
@@ -26,7 +26,7 @@ IDS = st.uuids().map(str) | TEXTS
 FOCUS = st.fixed_dictionaries({}, optional={"memory_id": IDS, "summary_id": IDS, "partition": TEXTS}) | VALUES
 TIMES = st.datetimes(timezones=st.timezones()).map(lambda moment: moment.isoformat()) | TEXTS
 DEPTH = {
-    **WISHES,
+    **CONTEXT_REQUEST,
     "focus": FOCUS,
     "as_of": TIMES,
     "packer": st.sampled_from(["greedy", "elastic", "optimal", "?"]),

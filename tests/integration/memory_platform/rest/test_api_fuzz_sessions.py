@@ -28,7 +28,7 @@ MESSAGE = st.fixed_dictionaries(
     },
 )  # fmt: skip
 APPEND = {"messages": st.lists(MESSAGE | VALUES, max_size=4)}
-WISH = {
+CONTEXT_REQUEST = {
     "max_tokens": st.integers(1, 5000) | NUMBERS, "query": TEXTS, "budget_profile": TEXTS, "packer": TEXTS,
     "ordering": st.sampled_from(["top_down", "stable", ""]), "render": st.sampled_from(["markdown", "xml", "json"]),
     "include_summaries_at": st.lists(NUMBERS, max_size=3), "explain": st.booleans(), "preview": st.booleans(),
@@ -37,7 +37,7 @@ WISH = {
 
 @pytest.mark.parametrize(
     ("url", "fields"),
-    [("", SESSION), ("/{id}/messages", APPEND), ("/{id}/context", WISH)],
+    [("", SESSION), ("/{id}/messages", APPEND), ("/{id}/context", CONTEXT_REQUEST)],
     ids=["sessions", "messages", "context"],
 )
 def test_any_body_of_a_post_is_answered_or_refused(api: APIClient, url: str, fields: dict[str, Any]) -> None:

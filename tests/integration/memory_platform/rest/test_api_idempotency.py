@@ -51,9 +51,9 @@ def test_another_body_or_address_is_a_conflict(api: APIClient, tenant: Tenant) -
 def test_bulk_and_context_are_answered_again_too(api: APIClient) -> None:
     rows = {"memories": [{"content": "One"}, {"content": ""}]}
     assert api.post(BULK, rows, headers=ONCE).json() == api.post(BULK, rows, headers=ONCE).json()
-    wish, once = {"query": "One"}, {"Idempotency-Key": "another"}
-    first = api.post(CONTEXT, wish, headers=once).json()
-    assert api.post(CONTEXT, wish, headers=once).json() == first
+    body, once = {"query": "One"}, {"Idempotency-Key": "another"}
+    first = api.post(CONTEXT, body, headers=once).json()
+    assert api.post(CONTEXT, body, headers=once).json() == first
     assert len(api.get(CONTEXTS).json()["results"]) == 1
 
 

@@ -1,4 +1,4 @@
-"""Bad input at the REST door: each with a clear 400 that names field and code, nothing written, nothing echoed."""
+"""Bad input at the REST API: each with a clear 400 that names field and code, nothing written, nothing echoed."""
 
 import json
 from datetime import timedelta
@@ -179,7 +179,7 @@ def test_bad_body_is_refused(api: APIClient, tenant: Tenant, url: str) -> None:
     assert all_stored_memories(tenant) == []
 
 
-BAD_WISHES: list[tuple[str, Any, str]] = [
+BAD_OPTIONS: list[tuple[str, Any, str]] = [
     ("max_tokens", 0, "out_of_range"),
     ("max_tokens", -1, "out_of_range"),
     ("max_tokens", 10**9, "out_of_range"),
@@ -210,8 +210,8 @@ BAD_WISHES: list[tuple[str, Any, str]] = [
 ]
 
 
-def test_bad_wish_for_a_context_is_refused_by_name(api: APIClient, tenant: Tenant) -> None:
-    for field, value, code in BAD_WISHES:
+def test_bad_option_of_a_context_is_refused_by_name(api: APIClient, tenant: Tenant) -> None:
+    for field, value, code in BAD_OPTIONS:
         body = json.dumps({"query": "Where does Sam live?", field: value})
         assert_problem(api.post(CONTEXT, body, content_type="application/json"), 400, code, field)
     with tenant_scope(tenant.pk):

@@ -235,7 +235,7 @@ def test_the_walk_finds_the_routes() -> None:
     assert {f"api/v1/{name}" for name in BODIES} <= set(ROUTES)
 
 
-def test_every_route_is_a_door() -> None:
+def test_every_route_is_an_endpoint() -> None:
     for route in ROUTES:
         assert issubclass(api_routes()[route].cls, Endpoint), route
         assert offered(route), route

@@ -1,4 +1,4 @@
-"""What a hostile client of the REST door once got away with."""
+"""What a hostile client of the REST API could once do."""
 
 import base64
 import io

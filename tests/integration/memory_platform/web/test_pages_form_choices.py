@@ -25,8 +25,8 @@ def client(operator: User) -> Client:
     return client_of(operator)
 
 
-def preview(client: Client, tenant: Tenant, headers: Any = None, **wishes: Any) -> Any:
-    address = f"{page('context-preview', tenant)}?{urlencode(wishes)}"
+def preview(client: Client, tenant: Tenant, headers: Any = None, **options: Any) -> Any:
+    address = f"{page('context-preview', tenant)}?{urlencode(options)}"
     return client.get(address, headers=headers) if headers else client.get(with_result_address(address))
 
 

@@ -1,4 +1,4 @@
-"""The strict JSON of the REST door, and its cursors."""
+"""The strict JSON of the REST API, and its cursors."""
 
 import contextlib
 import json

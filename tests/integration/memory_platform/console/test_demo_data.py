@@ -319,7 +319,7 @@ def test_name_that_no_tenant_may_have_is_refused(db: None) -> None:
 def test_a_figure_is_the_same_on_every_page_that_shows_it(demo: Tenant, client: Client) -> None:
     client.force_login(new_operator("ada", "admin", demo))
 
-    def words(name: str, *args: Any, **query: str) -> str:
+    def page_text(name: str, *args: Any, **query: str) -> str:
         address = reverse(name, args=[demo.pk, *args])
         text = client.get(address, {**query, "whole": "1"}).content.decode()
         return unescape(" ".join(re.sub(r"<[^>]+>", " ", text).split()))
@@ -330,8 +330,8 @@ def test_a_figure_is_the_same_on_every_page_that_shows_it(demo: Tenant, client: 
         return found[1]
 
     kinds = r"(fact \d+ episode \d+ preference \d+)"
-    overview, tree, listed = words("tenant-overview"), words("partitions"), words("memories")
-    sessions, reviews, memo = words("sessions"), words("reviews"), words("memo")
+    overview, tree, listed = page_text("tenant-overview"), page_text("partitions"), page_text("memories")
+    sessions, reviews, memo = page_text("sessions"), page_text("reviews"), page_text("memo")
     pairs = [
         (figure(r"(\d+) partitions, \d+ pinned", overview), figure(r"whole tenant (\d+) partitions", tree)),
         (figure(kinds, overview), figure(kinds, listed)),
@@ -343,9 +343,9 @@ def test_a_figure_is_the_same_on_every_page_that_shows_it(demo: Tenant, client: 
         rows, questions = list(Session.objects.all()), GoldenQuestion.objects.not_removed().count()
     pairs.append((figure(r"Open sessions (\d+)", overview), str(sessions.count("last message"))))
     for row in rows:
-        page = words("session", row.pk)
+        page = page_text("session", row.pk)
         pressure = figure(r"(\d+ % [\d,]+ of [\d,]+ tokens)", page)
         pairs.append((pressure, pressure if pressure in sessions else "not listed"))
         pairs.append((figure(r"Messages \d+ to \d+ of (\d+) messages", page), str(row.message_count)))
-    pairs.append((figure(r"done .*? tokens (\d+) \d+ \w{3} \d{4}", words("evaluations")), str(questions)))
+    pairs.append((figure(r"done .*? tokens (\d+) \d+ \w{3} \d{4}", page_text("evaluations")), str(questions)))
     assert [each for each in pairs if each[0] != each[1]] == []

@@ -254,7 +254,9 @@ def test_ordering_moves_the_whole_list_of_blocks(tenant: Tenant) -> None:
 
 def test_block_that_left_is_replaced_behind_what_stays() -> None:
     tenant = make_empty_tenant()
-    rows = store(tenant, [new_row(f"{word.title()} is what Alex likes.") for word in THINGS])
+    # "Yeast" has a token more than the others, and a longer text may take the place of two blocks.
+    things = [thing for thing in THINGS if thing != "yeast"]
+    rows = store(tenant, [new_row(f"{thing.title()} is what Alex likes.") for thing in things])
     earlier = assemble_test_context(tenant, "What does Alex like?", max_tokens=75)
     gone = earlier.blocks[-1].anchor.id
     with tenant_scope(tenant.pk):

@@ -4,12 +4,13 @@ A table lists the memories that have not been compared yet. Each tenant's work r
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from uuid import UUID
 
 import numpy as np
 from django.db.models import Q
+from numpy.typing import NDArray
 
 from memories.embeddings.embedders import active_model_name
 from memories.models import Memory, MemoryEmbedding, MemoryFinding, MemoryPair, RecalledText, Tenant, UncomparedMemory
@@ -112,10 +113,21 @@ def _near(tenant_id: UUID, path: str, memory_ids: Sequence[UUID], model: str, no
     own_ids = [pk for ids, _ in own_rows for pk in ids]
     own = np.concatenate([matrix for _, matrix in own_rows])
     found: list[DetectedPairs] = []
-    for ids, matrix in in_time(embeddings.current_in(live.within(path, exact=True), model).matrices(ROWS_READ)):
+    for ids, matrix in in_time(_live_matrices(tenant_id, path, model, now)):
         near = rules.nearest_pairs(own, matrix)
         found += [(own_ids[i], ids[j], cosine) for i, j, cosine in near if own_ids[i] != ids[j]]
     return rules.limit_pairs_per_memory(found)
+
+
+def _live_matrices(
+    tenant_id: UUID, path: str, model: str, now: datetime
+) -> Iterator[tuple[list[UUID], NDArray[np.float32]]]:
+    """Yield ids and vectors of the partition's live memories in chunks."""
+    partition = Memory.objects.for_tenant(tenant_id).within(path, exact=True)
+    expired = set(partition.expired(now).values_list("pk", flat=True))
+    for ids, matrix in MemoryEmbedding.objects.for_tenant(tenant_id).of_partition(path, model).matrices(ROWS_READ):
+        kept = [place for place, pk in enumerate(ids) if pk not in expired]
+        yield [ids[place] for place in kept], matrix[kept]
 
 
 def _shown(tenant_id: UUID, memory_ids: Sequence[UUID], now: datetime) -> list[DetectedPairs]:

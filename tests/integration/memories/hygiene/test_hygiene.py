@@ -17,7 +17,16 @@ from memories.hygiene.maintenance import (
     compare_new_memories_of_tenants,
     find_unused_and_expiring_memories,
 )
-from memories.models import AuditEntry, Memory, MemoryFinding, MemoryLink, MemoryPair, Tenant, UncomparedMemory
+from memories.models import (
+    AuditEntry,
+    Memory,
+    MemoryEmbedding,
+    MemoryFinding,
+    MemoryLink,
+    MemoryPair,
+    Tenant,
+    UncomparedMemory,
+)
 from memories.partitions.actions import link_memories
 from memories.services.hygiene.rules import LOOP_WINDOW, NEVER_RETRIEVED_AFTER, UNHELPFUL_RETRIEVALS_MIN
 from memories.services.store.drafts import NewMemory
@@ -74,6 +83,23 @@ def test_texts_that_say_nearly_the_same_become_a_pair(tenant: Tenant) -> None:
     assert 0.92 <= pair.similarity <= 1
     with tenant_scope(tenant.pk):
         assert not UncomparedMemory.objects.for_tenant(tenant.pk).exists()
+
+
+def test_archived_and_expired_memories_are_no_pair(tenant: Tenant) -> None:
+    archived = memory(tenant, "Alex prefers rye flour for his sourdough bread.")
+    with tenant_scope(tenant.pk):
+        archive_memory(memory=archived, by=TESTER, now=FACTORY_NOW)
+    memory(tenant, "Alex prefers rye flour for a sourdough bread.", expires_at=FACTORY_NOW + timedelta(minutes=1))
+    live = memory(tenant, BAKER, created_at=FACTORY_NOW - timedelta(days=1))
+    newer = memory(tenant, BAKER_AGAIN)
+    assert [(pair.older_id, pair.newer_id) for pair in compare(tenant)] == [(live.pk, newer.pk)]
+
+
+def test_vectors_of_a_partition_are_read_without_their_memories(tenant: Tenant) -> None:
+    """A join that was planned before a bulk load was counted did not end within minutes (ADR-0316)."""
+    rows = MemoryEmbedding.objects.for_tenant(tenant.pk).of_partition("user=alex", "wordllama")
+    assert str(rows.query).count("FROM") == 1
+    assert "JOIN" not in str(rows.query)
 
 
 def test_near_texts_of_two_partitions_or_tenants_are_no_pair(tenant: Tenant, other_tenant: Tenant) -> None:

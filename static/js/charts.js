@@ -74,7 +74,7 @@
       down.incrs = [];
       for (let power = 1; power <= 1e12; power *= 10) down.incrs.push(power, 2 * power, 5 * power);
     }
-    const across = Object.assign({ values: isTime ? timeLabels : placeLabels, size: 24, space: 64, gap: 4 }, shared);
+    const across = Object.assign({ values: isTime ? timeLabels : placeLabels, size: 28, space: 64, gap: 8 }, shared);
     across.grid = { show: false };
     return [across, down];
   }

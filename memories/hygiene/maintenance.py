@@ -13,6 +13,7 @@ from django.db.models import Q
 from numpy.typing import NDArray
 
 from memories.embeddings.embedders import active_model_name
+from memories.embeddings.queries.vectors import MemoryEmbeddingQuerySet
 from memories.models import Memory, MemoryEmbedding, MemoryFinding, MemoryPair, RecalledText, Tenant, UncomparedMemory
 from memories.services.hygiene import rules
 from memories.services.store.content import RECALLED_TEXT_TTL, recalled_hash
@@ -105,28 +106,27 @@ def detect_pairs_in_batch(tenant_id: UUID, *, now: datetime, goes_on: GoesOn = _
 
 def _near(tenant_id: UUID, path: str, memory_ids: Sequence[UUID], model: str, now: datetime) -> list[DetectedPairs]:
     """Return the nearest live memories of the partition to each of the given; reads the partition once, in chunks."""
-    embeddings = MemoryEmbedding.objects.for_tenant(tenant_id)
-    live = Memory.objects.for_tenant(tenant_id).live(now)
-    own_rows = list(embeddings.current_in(live.with_ids(memory_ids), model).matrices(ROWS_READ))
-    if not own_rows:
-        return []
+    expired = Memory.objects.for_tenant(tenant_id).within(path, exact=True).expired(now)
+    expired_ids = set(expired.values_list("pk", flat=True))
+    partition = MemoryEmbedding.objects.for_tenant(tenant_id).of_partition(path, model)
+    own_rows = list(_matrices_without(expired_ids, partition.of_memories(memory_ids)))
     own_ids = [pk for ids, _ in own_rows for pk in ids]
+    if not own_ids:
+        return []
     own = np.concatenate([matrix for _, matrix in own_rows])
     found: list[DetectedPairs] = []
-    for ids, matrix in in_time(_live_matrices(tenant_id, path, model, now)):
+    for ids, matrix in in_time(_matrices_without(expired_ids, partition)):
         near = rules.nearest_pairs(own, matrix)
         found += [(own_ids[i], ids[j], cosine) for i, j, cosine in near if own_ids[i] != ids[j]]
     return rules.limit_pairs_per_memory(found)
 
 
-def _live_matrices(
-    tenant_id: UUID, path: str, model: str, now: datetime
+def _matrices_without(
+    left_out: Collection[UUID], embeddings: MemoryEmbeddingQuerySet
 ) -> Iterator[tuple[list[UUID], NDArray[np.float32]]]:
-    """Yield ids and vectors of the partition's live memories in chunks."""
-    partition = Memory.objects.for_tenant(tenant_id).within(path, exact=True)
-    expired = set(partition.expired(now).values_list("pk", flat=True))
-    for ids, matrix in MemoryEmbedding.objects.for_tenant(tenant_id).of_partition(path, model).matrices(ROWS_READ):
-        kept = [place for place, pk in enumerate(ids) if pk not in expired]
+    """Yield ids and vectors of memories in chunks, without those in `left_out`."""
+    for ids, matrix in embeddings.matrices(ROWS_READ):
+        kept = [place for place, pk in enumerate(ids) if pk not in left_out]
         yield [ids[place] for place in kept], matrix[kept]
 
 

@@ -111,16 +111,15 @@ class MemoryEmbeddingQuerySet(TenantRows):
         newest = memories.order_by("-created_at", "pk").values("pk")[:count]
         return self.filter(memory_id__in=newest, version=F("memory__version"), model=model)
 
-    def current_in(self, memories: QuerySet[Any], model: str) -> Self:
-        """Vectors of one model of the current versions of these memories."""
-        return self.filter(memory__in=memories.order_by().values("pk"), version=F("memory__version"), model=model)
-
     def of_partition(self, path: str, model: str) -> Self:
         """Vectors of one model of the unarchived memories in exactly this partition, including expired ones.
 
         Read without their memories (ADR-0316): the plan of a join depends on counts that are out of date after a load.
         """
         return self.filter(model=model, is_current=True, partition_path=path)
+
+    def of_memories(self, memory_ids: Iterable[UUID]) -> Self:
+        return self.filter(memory_id__in=list(memory_ids))
 
     def matrices(self, rows: int) -> Iterator[tuple[list[UUID], NDArray[np.float32]]]:
         """Yield (memory ids, vectors as rows) in chunks of `rows`, by a server-side cursor within a transaction."""

@@ -1,4 +1,4 @@
-"""Twice the input takes at most 2.3 times as long, at every stage whose input people and agents determine."""
+"""Twice the input takes about twice as long, at every stage whose input people and agents determine."""
 
 import ast
 import sys

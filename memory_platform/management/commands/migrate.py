@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from django.conf import settings
@@ -50,7 +51,27 @@ def add_model_alone(state: ProjectState, model: ModelState) -> None:
         state.apps.render_multiple([model.clone()])
 
 
+def keep_related_models(change: Callable[..., None]) -> Callable[..., None]:
+    """Return a method of `ProjectState` that changes an index or a constraint of a model and rebuilds no model.
+
+    Django's own methods rebuild the model and all related ones, although no relation changes.
+    """
+
+    @wraps(change)
+    def changed(state: ProjectState, app_label: str, model_name: str, *values: Any) -> None:
+        apps = state.__dict__.pop("apps", None)  # without them, nothing is rebuilt
+        change(state, app_label, model_name, *values)
+        if apps is not None:
+            state.__dict__["apps"] = apps
+            options, meta = state.models[app_label, model_name].options, apps.get_model(app_label, model_name)._meta
+            meta.indexes, meta.constraints = list(options["indexes"]), list(options["constraints"])
+
+    return changed
+
+
 ProjectState.add_model = add_model_alone  # type: ignore[method-assign,assignment]
+for _name in ("add_index", "remove_index", "add_constraint", "remove_constraint"):
+    setattr(ProjectState, _name, keep_related_models(getattr(ProjectState, _name)))
 
 
 class Command(migrate.Command):

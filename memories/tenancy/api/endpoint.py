@@ -214,6 +214,6 @@ class Endpoint(APIView):
         return validate_input(serializer, data, {"now": self.now, "key": self.key, **context})
 
 
-def _forget_itself(response: Response) -> None:
+def _forget_itself(response: Any) -> None:
     """Remove the reference to the response that its renderer was given."""
-    response.renderer_context.pop("response")
+    response.renderer_context.pop("response", None)

@@ -5,7 +5,6 @@ characters. The fence's tag has a nonce
 that no text contains, so a text can neither end the fence nor begin another one.
 """
 
-import hashlib
 import hmac
 import json
 import re
@@ -122,7 +121,7 @@ def write_block(item: RenderedBlock, style: str, has_days: bool) -> str:
 def fence_nonce(secret: bytes, tenant_id: str, counter: int) -> str:
     """Return twelve digits that cannot be predicted without `secret`; each counter gives others."""
     message = f"context-fence\n{tenant_id}\n{counter}".encode()
-    digest = hmac.new(secret, message, hashlib.sha256).digest()
+    digest = hmac.digest(secret, message, "sha256")
     return str(int.from_bytes(digest[:16], "big") % 10**NONCE_DIGITS).zfill(NONCE_DIGITS)
 
 

@@ -24,7 +24,7 @@ def row_scope_token(name: str, argument: str, backend_pid: int) -> str:
     """
     place = f"0:{int(time.time())}" if settings.DATABASE_POOLER else str(backend_pid)
     signed = f"{name}:{argument}:{place}:"
-    return signed + hmac.digest(_signing_key(), signed.encode(), "sha256").hex()
+    return signed + _signature(settings.SECRET_KEY, signed)
 
 
 def store_signing_key(connection: Any) -> None:
@@ -41,6 +41,11 @@ def _signing_key() -> bytes:
     return _derived_key(settings.SECRET_KEY)
 
 
-@lru_cache(maxsize=1)  # a request makes three tokens
+@lru_cache(maxsize=1)
 def _derived_key(secret: str) -> bytes:
     return hmac.digest(secret.encode(), b"row scopes", "sha256")
+
+
+@lru_cache(maxsize=1_024)  # a request needs three; they are the same as long as the tenant has the same connections
+def _signature(secret: str, signed: str) -> str:
+    return hmac.digest(_derived_key(secret), signed.encode(), "sha256").hex()

@@ -79,7 +79,7 @@ def vote_withdraw(request: HtmxRequest, memory_id: UUID, vote_id: UUID) -> HttpR
 
 @tenant_page(to_change="operator")
 def vote_restore(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
-    """Undo a withdrawal or a replacement: give the vote that the address names again."""
+    """Undo a withdrawal or a replacement: restore the vote that the URL names."""
     with tenant_scope(request.tenant.id):
         _memory(request, memory_id)
     form = FeedbackForm(request.GET)

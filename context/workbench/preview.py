@@ -34,7 +34,7 @@ from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.scopes import tenant_scope
 
-#: Names of the blocks that are not search results.
+#: The names of the kinds of blocks that are not search results.
 _KINDS = {TENANT_MEMO: "tenant memo", PARTITION_SUMMARY: "partition summary", LINKED_MEMORY: "linked memory"}
 
 

@@ -63,7 +63,7 @@ def fork(name: str, main: Callable[[], object], *, log: Path) -> ForkedProcess:
     if pid:
         try:
             signal.pthread_sigmask(signal.SIG_SETMASK, former)
-        except BaseException:  # by the handler of a signal that waited
+        except BaseException:  # raised by the handler of a pending signal
             os.kill(pid, signal.SIGKILL)
             raise
         return ForkedProcess(pid)
@@ -102,5 +102,5 @@ def _detach(name: str, log: Path) -> None:
 def limit_memory_arenas() -> None:
     """Use two arenas of the C library: each keeps what its threads took once; by default there are eight per core."""
     if sys.platform == "linux" and "MALLOC_ARENA_MAX" not in os.environ:
-        with suppress(AttributeError):  # another C library
+        with suppress(AttributeError):  # the C library is another one
             ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 2)

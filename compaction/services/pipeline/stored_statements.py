@@ -19,7 +19,7 @@ CANDIDATES_MAX = 30
 SHARED_STEM_CHARACTERS = 5
 
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
-#: The speaker is not content.
+#: The speaker's label is not content.
 _SPEAKING = frozenset({"user", "assistant", "said", "says"})
 #: Why there is no share: the messages state nothing that counts, or are in a language without rules.
 NO_FACTS, NO_RULES = "no_facts", "no_rules_for_language"
@@ -105,7 +105,7 @@ def is_supported(statement: str, cited: Sequence[str]) -> bool:
 
 
 def is_supported_by(stems: Set[str], cited: Sequence[Set[str]]) -> bool:
-    """Return the same for texts of which the stems are known."""
+    """Return the same as `is_supported` for texts given by their stems."""
     return share_in(stems, *cited) >= SUPPORTED_SHARE_MIN if stems else bool(cited)
 
 

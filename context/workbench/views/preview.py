@@ -213,9 +213,9 @@ def allow_draft_profile(request: HtmxRequest, context_request: ContextRequest) -
 
 
 def _at_own_address(request: HtmxRequest, response: HttpResponse) -> HttpResponse:
-    """Set the browser's address: a moved slider replaces the entry, any other change adds one to the history.
+    """Set the browser's URL: a moved slider replaces the history entry, any other change adds one.
 
-    A fragment that a page loads for its own address changes nothing; that address may contain an anchor.
+    A fragment that a page loads for its own URL changes nothing; that URL may contain an anchor.
     """
     address = request.get_full_path()
     if urldefrag(current_page_path(request)).url == address:

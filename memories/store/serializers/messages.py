@@ -31,7 +31,7 @@ from memory_platform.rest.serializers import StrictSerializer
 MESSAGES_MAX = 500
 SPEAKER_CHARACTERS_MAX = 128
 MESSAGE_MEMORY_KIND = "episode"
-#: Instructions and tool outputs are not memories of a conversation.
+#: The roles of instructions and tool outputs, whose messages do not become memories.
 _SKIPPED_ROLES = ("system", "developer", "tool")
 _ROLES = ("user", "assistant", *_SKIPPED_ROLES)
 #: Reasons for which a message is skipped: its role, or no text.

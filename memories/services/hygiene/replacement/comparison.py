@@ -32,7 +32,7 @@ from memories.services.hygiene.statements import states_the_same
 ENDED_WORDS_MIN = 2
 #: Verbs that a correction may exchange for each other.
 _LIGHT_VERBS = frozenset(["", "be", "do", "run", "have", "choose"])
-#: Verbs of places, of which a thing has one.
+#: Verbs of places; a thing is in only one place.
 _PLACE_VERBS = frozenset(["live", "work", "store", "hold", "sleep"])
 
 
@@ -270,7 +270,7 @@ def _are_alike(place: Sequence[Token], other: Sequence[Token]) -> bool:
 
 
 def _has_other_name(newer: Fact, older: Fact) -> bool:
-    """Whether both name, in different words, who has a role or the value of an attribute: "The branch is main"."""
+    """Whether both name the holder of a role or the value of an attribute, and differ: "The branch is main"."""
     if (
         newer.verb != "be"
         or older.verb != "be"

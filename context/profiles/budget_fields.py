@@ -33,7 +33,7 @@ LIMIT_FIELDS = {
 }
 # The columns that the form takes unchanged; section budgets and levels are entered in another form.
 BUDGET_PAGE_FIELDS = (*FIRST_FIELDS, *[name for names in LIMIT_FIELDS.values() for name in names if name != "levels"])
-ROOM_SECTIONS = ("tenant_memo", "partition_summaries", "focus", "linked_memories", "memories")
+BUDGETED_SECTIONS = ("tenant_memo", "partition_summaries", "focus", "linked_memories", "memories")
 #: The descriptions of fields whose column is entered in another form.
 _TYPED_OTHERWISE = {"levels": BUDGET_FIELDS["include_summaries_at"]}
 #: The packers, with labels for a narrow list.
@@ -61,7 +61,7 @@ class BudgetProfileForm(PlatformForm):
                 self.fields[name].label = described.label
         self.fields |= {POLICY_PREFIX + name: policy_field(name) for name in POLICY_FIELDS}
         self.fields["levels"] = forms.CharField(label=_TYPED_OTHERWISE["levels"].label, required=False, max_length=60)
-        for section in ROOM_SECTIONS:
+        for section in BUDGETED_SECTIONS:
             label = f"Space for {section.replace('_', ' ')}"
             self.fields[f"room_{section}"] = forms.FloatField(label=label, required=False, min_value=0)
             self.fields[f"unit_{section}"] = forms.ChoiceField(choices=self.UNITS, required=False)
@@ -80,7 +80,7 @@ class BudgetProfileForm(PlatformForm):
     def changes(self) -> dict[str, Any]:
         """Return the valid fields as the columns of a profile."""
         numbers = {name: self.cleaned_data[name] for name in BUDGET_PAGE_FIELDS}
-        rooms = {section: room for section in ROOM_SECTIONS if (room := self._room(section)) is not None}
+        rooms = {section: room for section in BUDGETED_SECTIONS if (room := self._room(section)) is not None}
         typed_otherwise = {"include_summaries_at": self.cleaned_data["levels"], "sections": rooms}
         return numbers | typed_otherwise | {"compaction": policy_overrides(self.cleaned_data)}
 
@@ -133,7 +133,7 @@ class BudgetProfileForm(PlatformForm):
                 "amount": self[f"room_{section}"],
                 "unit": self[f"unit_{section}"],
             }
-            for section in ROOM_SECTIONS
+            for section in BUDGETED_SECTIONS
         ]
 
     def _views(self, names: Iterable[str]) -> list[ProfileFieldView]:

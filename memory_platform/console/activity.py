@@ -127,7 +127,10 @@ def read_acts(tenant_id: UUID, entries: Sequence[AuditEntry], *, is_admin: bool)
     return [
         ActRow(
             entry,
-            targets=[act_target(tenant_id, entry, place, texts, is_admin) for place in range(_shown_targets(entry))],
+            targets=[
+                act_target(tenant_id, entry, place, texts, is_admin)
+                for place, _ in enumerate(entry.target_ids[:TARGETS_SHOWN_MAX])
+            ],
             changes=changes_of(entry, acts.get(entry.pk), edited),
             undo=_shown_state(entry, states.get(entry.pk, ""), is_admin),
             has_values=entry.pk in acts or entry.verb not in _STORED,
@@ -157,10 +160,6 @@ def _largest(entries: Sequence[AuditEntry]) -> list[AuditEntry]:
     for _, act, rank in ranks:
         highest[act] = max(rank, highest.get(act, 0))
     return [entry for entry, act, rank in ranks if rank == highest[act]]
-
-
-def _shown_targets(entry: AuditEntry) -> int:
-    return min(len(entry.target_ids), TARGETS_SHOWN_MAX)
 
 
 def is_archived_by(entry: AuditEntry, memory: Memory) -> bool:

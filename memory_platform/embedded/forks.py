@@ -14,7 +14,7 @@ from pathlib import Path
 
 POLL_SECONDS = 0.02
 _PR_SET_NAME, _M_ARENA_MAX = 15, -8
-_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass
@@ -54,7 +54,7 @@ def fork(name: str, main: Callable[[], object], *, log: Path) -> ForkedProcess:
     sys.stdout.flush()
     sys.stderr.flush()
     # Until the child has its own handlers, a signal would run those of the supervisor in it.
-    former = signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
+    former = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     try:
         pid = os.fork()
     except OSError:
@@ -94,7 +94,7 @@ def _detach(name: str, log: Path) -> None:
         os.dup2(nothing.fileno(), 0)
         os.dup2(output.fileno(), 1)
         os.dup2(output.fileno(), 2)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_NAME, name.encode(), 0, 0, 0)
 

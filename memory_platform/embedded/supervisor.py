@@ -44,7 +44,7 @@ from memory_platform.embedded.files import (
     remove_short_socket_folder,
     write_endpoints,
 )
-from memory_platform.embedded.forks import fork, limit_memory_arenas
+from memory_platform.embedded.forks import STOP_SIGNALS, fork, limit_memory_arenas
 from memory_platform.embedded.parts import Part, describe_end
 from memory_platform.embedded.postgres import (
     OS_USER,
@@ -57,7 +57,6 @@ from memory_platform.embedded.processes import ChildProcess
 from memory_platform.embedded.provision import EMBEDDED_ROLES, embedded_logins, provision
 from memory_platform.embedded.redis import launch_redis, wait_for_redis
 
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # In total less than the five seconds within which all processes have to end.
 APP_TIMEOUT_SECONDS = 3.0
 SERVER_TIMEOUT_SECONDS = 1.5

@@ -58,7 +58,7 @@ class ErasureListEndpoint(ErasureEndpointBase):
 
 
 class ErasureEndpoint(ErasureEndpointBase):
-    """One erasure."""
+    """Read an erasure."""
 
     @operation("erasures_read", {200: schemas.ErasureOutput}, 404)
     def get(self, request: Request, erasure_id: UUID) -> Response:

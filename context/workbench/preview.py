@@ -202,7 +202,7 @@ def build_preview(context: AssembledContext, tenant_id: UUID) -> Preview:
 def build_previews(
     contexts: Sequence[AssembledContext], tenant_id: UUID, *, with_excluded: bool = True
 ) -> list[Preview]:
-    """Return contexts with the rows of their blocks and, unless told otherwise, of what they exclude.
+    """Return contexts with the rows of their blocks and, with `with_excluded`, of what they exclude.
 
     Call it with no scope open.
     """

@@ -243,7 +243,7 @@ class Supervisor:
         self._keep(self._apps, lambda: self._fork("beat", application.run_celery, beat))
 
     def _fork(self, name: str, run: Callable[[list[str], Sequence[str]], None], arguments: list[str]) -> ChildProcess:
-        """Start a part in a child, which knows the roles of the database that it needs."""
+        """Start a part in a child, which gets only the database roles that it needs."""
         log = self._data_dir / "logs" / f"{name}.log"
 
         def main() -> None:

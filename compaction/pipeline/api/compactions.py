@@ -174,7 +174,7 @@ class CompactionListEndpoint(CompactionEndpointBase):
 
 
 class CompactionEndpoint(CompactionEndpointBase):
-    """One compaction."""
+    """Read a compaction."""
 
     @operation("compactions_read", {200: schemas.CompactionOutput, 304: None}, 404)
     def get(self, request: Request, compaction_id: UUID) -> Response:
@@ -229,7 +229,7 @@ class EventEndpointBase(Endpoint):
 
 
 class EventEndpoint(EventEndpointBase):
-    """One event."""
+    """Read an event."""
 
     @operation("events_read", {200: schemas.EventOutput, 304: None}, 404)
     def get(self, request: Request, event_id: UUID) -> Response:

@@ -303,7 +303,7 @@ class MemoryBulkEndpoint(MemoryEndpointBase):
 
 
 class MemoryEndpoint(MemoryEndpointBase):
-    """One memory."""
+    """Read, change or archive a memory."""
 
     body_bytes_max = TEXT_BODY_BYTES
 

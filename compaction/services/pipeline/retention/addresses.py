@@ -93,7 +93,7 @@ def find_paths(text: str) -> Iterator[FactMatch]:
 
 
 def find_identifiers(text: str) -> Iterator[FactMatch]:
-    """Yield names of things in systems: error codes, article numbers, variables, uuids, hashes, versions."""
+    """Yield identifiers: error codes, article numbers, variables, UUIDs, hashes, versions."""
     if not _IDENTIFIER_HINT.search(text):
         return
     for match in _NUMBERED_VERSION.finditer(text):

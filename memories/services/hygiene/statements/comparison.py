@@ -205,7 +205,7 @@ def _is_inversion(x: Sequence[str], y: Sequence[str]) -> bool:
 
 
 def _is_fronted(one: Sequence[Word], two: Sequence[Word], language: LanguageVocabulary) -> bool:
-    """Whether a phrase at the beginning of `one` stands elsewhere in `two`."""
+    """Whether a phrase at the beginning of `one` is elsewhere in `two`."""
     x, y, first = _texts(one), _texts(two), one[0].text
     breaks = [place for place, word in enumerate(one) if place and word.break_before]
     others = [len(two) - place for place, word in enumerate(two) if place and word.break_before]

@@ -1,4 +1,4 @@
-"""Celery tasks of compaction: retry rules and one call each."""
+"""Celery tasks of compaction. Each has retry rules and one call."""
 
 from uuid import UUID
 
@@ -15,7 +15,7 @@ from compaction.rollups import rollups
 from memories.tasks import RETRIED, send_after_commit
 from memories.tenancy.claims import next_waiting
 
-#: Below the broker's visibility timeout, or slow work would be delivered twice.
+#: Less than the broker's visibility timeout, or slow tasks would be delivered twice.
 ROLL_UP_TIME_LIMIT_SECONDS = 240
 #: Below the lease of a run (pipeline/orchestrator.py), so that a lease expires only after its worker died.
 COMPACTION_TIME_LIMIT_SECONDS = 240

@@ -1,4 +1,4 @@
-"""Addresses of the context app under /api/v1/."""
+"""URLs of the context app under /api/v1/."""
 
 from django.urls import URLPattern, path
 
@@ -27,7 +27,7 @@ _EVIDENCE = f"{_QUESTION}/memories/<uuid:memory_id>"
 def _profile_urls(
     route: str, name: str, profiles: type[ProfileEndpoints], assignments: type[AssignmentEndpoints], **changes: str
 ) -> list[URLPattern]:
-    """Return the addresses that both kinds of profiles have; `changes` are the methods that change a profile."""
+    """Return the URLs that both kinds of profiles have; `changes` are the methods that change a profile."""
     one = f"{route}/<name:name>"
     targets = assignments.as_view({"get": "list_assignments", "put": "assign", "delete": "unassign"})
     return [

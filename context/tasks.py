@@ -1,4 +1,4 @@
-"""Background work of the context app: how often to try, and one call each."""
+"""Celery tasks of the context app. Each has retry rules and one call."""
 
 from uuid import UUID
 
@@ -23,7 +23,7 @@ def prune_receipts_task() -> int:
 
 @shared_task(**RETRIED, max_retries=3)
 def find_unhelpful_task() -> None:
-    """Find memories that contexts include often and that nobody uses."""
+    """Find memories that are retrieved often and judged not useful."""
     retention.find_unhelpful_memories(now=timezone.now())
 
 

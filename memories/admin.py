@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 else:
     ModelForm, UserAdmin = forms.ModelForm, auth_admin.UserAdmin
 
-# Five kinds of objects need no list of links next to every page, and the lists need the width.
+# With only five models, the sidebar is not needed, and the lists need the width.
 admin.site.enable_nav_sidebar = False
-# The package's own keys grant nothing here; groups are the roles, which code finds by name; people are below.
+# The package's own keys grant nothing here; groups are the roles, which code finds by name; accounts are below.
 for model in (APIKey, Group, User):
     if admin.site.is_registered(model):
         admin.site.unregister(model)
@@ -84,14 +84,14 @@ class TenantAdmin(TenantModelAdmin):
     search_fields = ("name",)
 
     def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
-        """The unique names would disclose other tenants."""
+        """Only superusers may add tenants, because refused names would disclose other tenants."""
         return bool(request.user.is_superuser) and super().has_add_permission(request, *args)
 
     def get_readonly_fields(self, request: HttpRequest, obj: models.Model | None = None) -> tuple[str, ...]:  # noqa: ARG002
         return ("name",) if obj else ()
 
     def save_model(self, request: HttpRequest, obj: Tenant, form: Any, change: bool) -> None:  # noqa: ARG002
-        """The actions create and change the row; the admin continues with it."""
+        """Create or change the row by an action; the admin continues with it."""
         values = {"language": obj.text_search_config, **by_now(request)}
         if change:
             with tenant_scope(obj.pk):

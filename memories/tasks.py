@@ -1,4 +1,4 @@
-"""Background tasks: retry rules and one call each."""
+"""Celery tasks of memories. Each has retry rules and one call."""
 
 import logging
 from collections.abc import Callable, Iterable
@@ -31,11 +31,11 @@ from memory_platform.postgres.roles import known_owner, logged_in_for_maintenanc
 
 logger = logging.getLogger(__name__)
 
-#: Below the broker's visibility timeout, so that a slow batch is not delivered twice.
+#: Less than the broker's visibility timeout, so that a slow batch is not delivered twice.
 EMBED_TIME_LIMIT_SECONDS = 300
 FOLD_TIME_LIMIT_SECONDS = 60
 SEAL_TIME_LIMIT_SECONDS = 300
-#: A million rows take longer; the sweep continues.
+#: A million rows take longer; a sweep continues the work.
 DERIVE_TIME_LIMIT_SECONDS = 600
 COMPARE_TIME_LIMIT_SECONDS = 600
 #: Time of one sweep that compares memories; the next one continues. Above it, one batch still ends in time.
@@ -44,7 +44,7 @@ RETRY_BACKOFF_MAX_SECONDS = 300
 MEMORIES_PER_TASK = 100
 #: Memories of one call that tasks embed; the sweep embeds the others. Each message names all that its chain has left.
 ENQUEUED_MEMORIES_MAX = 10_000
-#: Seconds of one task that fills a model; another task does the rest, so that other work is not blocked.
+#: Seconds of one task that fills a model; another task continues, so that other work is not blocked.
 FILL_TURN_SECONDS = 20.0
 
 #: Retries of tasks that embed, and of other tasks of any app that run again if the database is unavailable.
@@ -102,7 +102,7 @@ def sweep_embedding_models() -> int:
 
 @shared_task(**RETRIED, max_retries=10)
 def record_settled_searches_task(place: str, searches: list[Any]) -> None:
-    """Record the searches of a page that changed while somebody typed, if they were the last ones."""
+    """Record the searches of a page that changed while a person typed, if they were the last ones."""
     record_settled_searches(place, searches)
 
 

@@ -13,7 +13,7 @@ def load() -> None:
 
 
 def preload() -> None:
-    """Load what web, worker and beat would each load at their start."""
+    """Load the modules and data that web, worker and beat would each load at their start."""
     from django.urls import get_resolver
 
     from memory_platform.preloading import preload_models, preload_rules

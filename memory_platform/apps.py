@@ -5,7 +5,7 @@ from django.contrib.admin import apps
 
 
 class PlatformConfig(AppConfig):
-    """Make the Celery application current wherever Django is set up; the watcher needs neither."""
+    """Makes the Celery application current wherever Django is set up; the watcher needs neither."""
 
     name = "memory_platform"
 

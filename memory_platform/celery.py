@@ -92,7 +92,7 @@ def check_models(**_: object) -> None:
     from memories.embeddings.checks import log_model_problems
 
     log_model_problems()
-    connections.close_all()  # processes that are forked later must not share it
+    connections.close_all()  # processes that are forked later must not share the connection
 
 
 @worker_ready.connect

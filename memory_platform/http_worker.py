@@ -134,7 +134,7 @@ class HeadBufferingWorker(ThreadWorker):  # type: ignore[misc]
         self._returned_at = time.monotonic()
 
     def enqueue_req(self, conn: TConn) -> None:
-        """Wait for the head of the next request; a part of it may have arrived with the previous request."""
+        """Wait for the head of the next request, a part of which may have arrived with the previous request."""
         buffered = bytearray(conn.parser.unreader.take_buffered() if conn.parser else b"")
         arriving = _Arriving(buffered, time.monotonic() + HEAD_SECONDS)
         if arriving.is_whole():
@@ -229,7 +229,7 @@ class HeadBufferingWorker(ThreadWorker):  # type: ignore[misc]
             self._submit(*self._waiting.popleft())
 
     def _close(self, conn: TConn, graceful: bool = False) -> None:
-        """Close a connection; if `graceful`, only after its client has read the response, which would else be cut."""
+        """Close a connection; if `graceful`, only after its client has read the response, so that it is complete."""
         try:
             if graceful:
                 conn.sock.shutdown(SHUT_WR)

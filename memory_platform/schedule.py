@@ -1,4 +1,4 @@
-"""When background tasks run, and in which queue."""
+"""The schedule of background tasks, and the queue of each."""
 
 from typing import Any
 

@@ -164,7 +164,7 @@ EMAIL_USE_TLS, EMAIL_USE_SSL = _email.get("EMAIL_USE_TLS", False), _email.get("E
 EMAIL_FILE_PATH = _email.get("EMAIL_FILE_PATH") or None
 EMAIL_TIMEOUT = 5  # seconds for each answer of the mail server
 DEFAULT_FROM_EMAIL = env.str("EMAIL_FROM", default="memory-platform@localhost")
-# What links in alerts begin with.
+# The beginning of links in alerts.
 CONSOLE_URL = env.str("CONSOLE_URL", default=f"http://localhost:{PORT}")
 # Whether webhooks may be sent to private addresses, and with http to this machine.
 ALERT_WEBHOOKS_PRIVATE = env.bool("ALERT_WEBHOOKS_PRIVATE", default=False)
@@ -329,7 +329,7 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "COMPONENT_SPLIT_REQUEST": True,
-    # One set of words in fields of several names.
+    # Names of enumerations that fields with different names share.
     "ENUM_NAME_OVERRIDES": {
         "SummaryStyleEnum": ["compact", "detailed"],
         "AppendedStatusEnum": ["created", "existing"],
@@ -371,7 +371,7 @@ METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
 METRICS_PORT = env.int("METRICS_PORT", default=0)
 # A folder in which processes of one machine add up their metrics; empty at their start.
 PROMETHEUS_MULTIPROC_DIR = env.str("PROMETHEUS_MULTIPROC_DIR", default="")
-# Traces go there if the extra `tracing` is installed.
+# Where traces are sent if the extra `tracing` is installed.
 OTEL_EXPORTER_OTLP_ENDPOINT = env.str("OTEL_EXPORTER_OTLP_ENDPOINT", default="")
 
 #: Every variable that these settings read, for backups.

@@ -9,11 +9,11 @@ from memory_platform.console import health
 from memory_platform.console.metrics import metrics
 from memory_platform.console.views import account, first_steps, pages, palette, sign_in
 
-#: What Django calls for an exception that no view handled.
+#: The view that Django calls for an exception that no view handled.
 handler400 = "memory_platform.web.too_large.bad_request_page"
 handler500 = "memory_platform.web.unavailable.error_page"
 urlpatterns: list[URLPattern | URLResolver] = [
-    # First, because a request tries the addresses in their order and most are for the API.
+    # First, because a request tries the patterns in their order and most requests are for the API.
     path("api/", include("memory_platform.api_urls")),
     path("sign-in", sign_in.SignIn.as_view(), name="sign-in"),
     path("sign-in/code", sign_in.sign_in_code, name="sign-in-code"),

@@ -77,7 +77,7 @@ def change_alert_rule(
 
 
 def _locked_rules(tenant: Tenant) -> list[AlertRule]:
-    """Return all rules; a kind without a row has none to lock. Locks rows first, as a request with `If-Match` does."""
+    """Lock and return the rules of all kinds. Rows are locked first, as in a request with `If-Match`."""
     AlertRule.objects.locked().all_kinds(tenant.pk)
     lock_alert_settings(tenant.pk)
     return AlertRule.objects.all_kinds(tenant.pk)
@@ -88,7 +88,7 @@ def add_alert_destination(
     *, tenant: Tenant, kind: str, address: str, sends_closing: bool, by: Actor, now: datetime
 ) -> AlertDestination:
     """Add a destination. Raises `Conflict` `duplicate` or `too_many`."""
-    _check_room(tenant.pk, kind, address)
+    _check_new_address(tenant.pk, kind, address)
     destination = AlertDestination(
         tenant_id=tenant.pk,
         kind=kind,
@@ -113,7 +113,7 @@ def remove_alert_destination(*, destination: AlertDestination, by: Actor, now: d
 @transaction.atomic
 def restore_alert_destination(*, destination: AlertDestination, by: Actor, now: datetime) -> None:
     """Undo a removal; the secret of a webhook is the same as before. Raises `Conflict` `duplicate` or `too_many`."""
-    _check_room(destination.tenant_id, destination.kind, destination.address)
+    _check_new_address(destination.tenant_id, destination.kind, destination.address)
     destination.removed_at = None
     _save(destination)
     _audit("restore_alert_destination", destination, by, now)
@@ -137,7 +137,7 @@ def request_test_delivery(*, destination: AlertDestination, by: Actor, now: date
     return delivery
 
 
-def _check_room(tenant_id: UUID, kind: str, address: str) -> None:
+def _check_new_address(tenant_id: UUID, kind: str, address: str) -> None:
     """Raise `Conflict` if the tenant already has this address or `DESTINATIONS_MAX` others."""
     lock_alert_settings(tenant_id)
     active = AlertDestination.objects.for_tenant(tenant_id).active()

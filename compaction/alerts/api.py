@@ -42,7 +42,7 @@ class AlertEndpoint(Endpoint):
 
 
 class AlertListEndpoint(AlertEndpoint):
-    """Alerts."""
+    """List alerts."""
 
     @operation("alerts_list", {200: page_of(schemas.AlertOutput)}, parameters=[schemas.AlertListInput])
     def get(self, request: Request) -> Response:
@@ -55,7 +55,7 @@ class AlertListEndpoint(AlertEndpoint):
 
 
 class AlertRuleListEndpoint(AlertEndpoint):
-    """The rules of the tenant."""
+    """List the alert rules of the tenant."""
 
     @operation("alert_rules_list", {200: schemas.AlertRulesOutput})
     def get(self, request: Request) -> Response:
@@ -100,7 +100,7 @@ class AlertRuleEndpoint(AlertEndpoint):
 
 
 class AlertDestinationListEndpoint(AlertEndpoint):
-    """Add and list destinations."""
+    """Add and list alert destinations."""
 
     scopes = _ADMIN
     unrepeated = ("secret",)
@@ -131,20 +131,20 @@ class AlertDestinationListEndpoint(AlertEndpoint):
 
 
 class _DestinationEndpoint(AlertEndpoint):
-    """What the endpoints of one destination share."""
+    """The base of the endpoints of one destination."""
 
     scopes = _ADMIN
     output = schemas.AlertDestinationOutput
 
     def edited_row(self, destination_id: UUID) -> AlertDestination:
-        """Return the destination, removed or not; inside a scope."""
+        """Return the destination, whether or not it is removed. Called inside a scope."""
         rows = AlertDestination.objects.for_tenant(self.tenant_id).with_id(destination_id)
         destination: AlertDestination = self.found(rows, "alert destination")
         return destination
 
 
 class AlertDestinationEndpoint(_DestinationEndpoint):
-    """One destination."""
+    """Read or remove an alert destination."""
 
     @operation("alert_destinations_read", {200: schemas.AlertDestinationOutput, 304: None}, 404)
     def get(self, request: Request, destination_id: UUID) -> Response:
@@ -198,7 +198,7 @@ class AlertDestinationTestEndpoint(AlertEndpoint):
 
 
 class AlertDeliveryListEndpoint(AlertEndpoint):
-    """The log of deliveries."""
+    """List deliveries."""
 
     scopes = _ADMIN
 

@@ -31,7 +31,7 @@ WEBHOOK_TIMEOUT_SECONDS = 5.0
 
 
 class ChannelError(Exception):
-    """A message was not accepted: `detail` for people, without address and content of the response."""
+    """A message was not accepted. `detail` is for people; it contains neither the address nor the response."""
 
     def __init__(self, detail: str, *, is_permanent: bool = False) -> None:
         super().__init__(detail)
@@ -55,7 +55,7 @@ def is_mail_configured() -> bool:
 
 
 def address_error(kind: str, address: str) -> str:
-    """Return why nothing can be sent to an address, "" if something can."""
+    """Return why no message can be sent to an address, "" if one can."""
     try:
         if kind == AlertDestination.Kind.EMAIL:
             validate_email(address)

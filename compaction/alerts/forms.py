@@ -15,7 +15,7 @@ from memory_platform.web.forms import PlatformForm
 
 
 class RuleFields(NamedTuple):
-    """A kind of rule with its two fields."""
+    """A kind of rule with its two form fields: whether it is on, and its threshold."""
 
     kind: RuleKind
     is_enabled: BoundField
@@ -23,7 +23,7 @@ class RuleFields(NamedTuple):
 
 
 class AlertRulesForm(PlatformForm):
-    """All rules of a tenant: of each whether it is on, and its threshold."""
+    """All rules of a tenant: whether each is on, and its threshold."""
 
     #: The state of the rules that the form shows.
     replaces = forms.CharField(max_length=2_000)
@@ -51,7 +51,7 @@ class AlertRulesForm(PlatformForm):
             yield RuleFields(kind, self[kind.name], self[f"{kind.name}_threshold"])
 
     def changes(self) -> dict[str, Any]:
-        """Return arguments of `set_alert_rules`."""
+        """Return the arguments of `set_alert_rules`."""
         values = self.cleaned_data
         settings = {
             kind.name: RuleSetting(values[kind.name], values[f"{kind.name}_threshold"] or kind.threshold)

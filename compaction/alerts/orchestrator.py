@@ -19,7 +19,7 @@ from memory_platform.postgres.roles import logged_in_for_maintenance
 
 logger = logging.getLogger(__name__)
 
-#: Tenants of one run; the next one begins with those that were evaluated longest ago.
+#: Maximum tenants per run; the next run begins with those that were evaluated longest ago.
 TENANTS_MAX = 200
 #: How long closed alerts, finished deliveries and removed destinations are kept.
 KEPT = timedelta(days=90)

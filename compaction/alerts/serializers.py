@@ -28,7 +28,7 @@ def _error(field: str, detail: str, code: str) -> serializers.ValidationError:
 
 
 class AlertRuleInput(StrictSerializer):
-    """What to change of a rule."""
+    """The fields of a rule to change."""
 
     enabled = StrictBooleanField(required=False)
     threshold = StrictIntegerField(
@@ -85,7 +85,7 @@ class AlertOutput(serializers.Serializer[Any]):
     url = serializers.SerializerMethodField(help_text="The page of the console that shows the cause.")
 
     def get_url(self, alert: Alert) -> str:
-        """Return the address of the page."""
+        """Return the URL of the page that shows the cause."""
         return str(urljoin(settings.CONSOLE_URL, alert_url(alert)))
 
 

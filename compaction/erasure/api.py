@@ -58,7 +58,7 @@ class ErasureListEndpoint(ErasureEndpointBase):
 
 
 class ErasureEndpoint(ErasureEndpointBase):
-    """One erasure."""
+    """Read an erasure."""
 
     @operation("erasures_read", {200: schemas.ErasureOutput}, 404)
     def get(self, request: Request, erasure_id: UUID) -> Response:
@@ -118,7 +118,7 @@ class RetentionPolicyEndpoint(ErasureEndpointBase):
     @operation("retention_policies_remove", {204: None}, 404)
     @conditional
     def delete(self, request: Request, policy_id: int) -> Response:
-        """End a policy; nothing that it erased comes back."""
+        """End a policy; what it has erased is not restored."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
             policy = self.edited_row(policy_id)

@@ -1,4 +1,4 @@
-"""Delete, redact or count the rows of one part: steps inside a transaction (ADR-0130)."""
+"""Delete, redact or count the rows of one part. Called inside a transaction (ADR-0130)."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +29,7 @@ Tally = Callable[[str, Sequence[Any]], None]
 
 
 def chosen_ids(part: Part) -> list[Any]:
-    """Return the rows of a part that its choice picks, read in chunks."""
+    """Return the primary keys of the rows that a part's `choose` selects, read in chunks."""
     if part.choose is None:
         return all_ids(part.rows)
     found: list[Any] = []
@@ -76,7 +76,7 @@ def _add_tree(deleted: dict[type[Model], list[Q]], rows: "QuerySet[Any]") -> Non
 
 
 def erase_next(part: Part, tally: Tally) -> bool:
-    """Delete the next batch of a part without a choice; return whether there was one."""
+    """Delete the next batch of a part without `choose`; return whether there was one."""
     ids = first_ids(part.rows, part.batch)
     if ids:
         delete_tree(part.model, ids, tally)
@@ -99,7 +99,7 @@ def erase_chosen(part: Part, ids: Sequence[Any], tally: Tally, *, now: datetime)
 
 
 def delete_tree(model: type[Model], ids: Sequence[Any], tally: Tally) -> None:
-    """Delete rows with all that belongs to them, children first, and count each kind."""
+    """Delete rows with all rows that belong to them, children first, and count each kind."""
     if not ids:
         return
     for child, column in _owned(model):
@@ -124,7 +124,7 @@ def _store(rows: Sequence[Any], part: Part, now: datetime) -> None:
 
 
 def _owned(model: type[Model]) -> Iterator[tuple[Any, str]]:
-    """Yield the models, and their columns, whose rows end with a row of this one."""
+    """Yield each model whose rows are deleted with a row of this one, with the column that refers to it."""
     return _relations(model, CASCADE)
 
 

@@ -11,7 +11,7 @@ from memory_platform.web.forms import PlatformForm
 
 
 class EraseForm(PlatformForm):
-    """What to erase: a memory, a partition, or without both the tenant."""
+    """What to erase: a memory, a partition or, without either, the tenant."""
 
     memory = forms.UUIDField(required=False)
     partition = PartitionField()
@@ -22,7 +22,7 @@ class EraseForm(PlatformForm):
 
 
 class ConfirmForm(PlatformForm):
-    """The typed name of what is erased; none for a memory."""
+    """The name of what is erased, typed to confirm; empty for a memory."""
 
     name = forms.CharField(label="Name", required=False, strip=True)
 
@@ -31,7 +31,7 @@ class ConfirmForm(PlatformForm):
         self.expected_name = name
 
     def clean_name(self) -> str:
-        """Refuse another name."""
+        """Refuse any other name."""
         typed = str(self.cleaned_data["name"])
         if typed != self.expected_name:
             raise forms.ValidationError("This is not the name.", code="wrong_name")

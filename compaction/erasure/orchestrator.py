@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 _LEASE = timedelta(minutes=10)
 #: How long one task works before it leaves the rest to the next, less than its time limit (tasks.py).
 SLICE = timedelta(minutes=3)
-#: Attempts without a batch, or whose worker died, before the erasure fails.
+#: Attempts that erased no batch, or whose worker died, before the erasure fails.
 ATTEMPTS_MAX = 20
 #: A younger erasure is probably still queued for a worker.
 _GRACE = timedelta(seconds=60)
@@ -62,7 +62,7 @@ def run_erasure(
 ) -> str:
     """Start or continue an erasure and return its state; "" if another worker has it or it has ended.
 
-    One with a `time_limit` also waits while workers have as many of the tenant's as they may.
+    An erasure with a `time_limit` also waits while the tenant has its maximum number of erasures running.
     """
     until = now + _LEASE
     rows = Erasure.objects.for_tenant(tenant_id)
@@ -84,7 +84,7 @@ def run_erasure(
     except (TimeIsUpError, IntegrityError):
         return claim.give_back()
     except OperationalError:
-        with suppress(OperationalError):  # the database may be away: then the claim expires
+        with suppress(OperationalError):  # the database may be unreachable; the claim then expires
             claim.give_back()
         raise
     except Exception as error:  # noqa: BLE001 - an erasure ends in a defined state
@@ -131,7 +131,7 @@ class _Claim:
         return until
 
     def remember(self, values: dict[str, Any], until: datetime) -> None:
-        """Keep what was written, once it is committed."""
+        """Copy committed values to the row in memory."""
         for name, value in values.items():
             setattr(self.erasure, name, value)
         self.until = until

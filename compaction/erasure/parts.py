@@ -57,7 +57,7 @@ ROWS_BATCH = 500
 #: A session may have tens of thousands of messages.
 SESSIONS_BATCH = 10
 
-#: Chooses rows of a chunk of (primary key, value of each column).
+#: Takes a chunk of rows (primary key, value of each column) and returns the primary keys to erase.
 Choice = Callable[[Sequence[tuple[Any, ...]]], list[Any]]
 _COMPACTION_TEXTS = (
     *("summary_text", "statements", "candidates", "journal", "retention", "warnings", "decision_reason"),
@@ -214,7 +214,7 @@ def _conversations(selection: Selection, finder: _Finder) -> list[Part]:
 
 
 def _places(selection: Selection) -> list[Part]:
-    """The rest of a partition without its memories and sessions; API keys are kept until they are revoked."""
+    """The other rows of a partition besides memories and sessions; API keys are kept until they are revoked."""
     tenant_id, within = selection.tenant_id, selection.within("partition_path")
     partitions = Partition.objects.for_tenant(tenant_id).filter(selection.within("path"))
     return [

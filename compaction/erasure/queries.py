@@ -24,7 +24,7 @@ class ErasureQuerySet(ClaimedRows):
     receipts = rows_where(state="done", is_dry_run=False)
 
     def of_age_open(self, path: str, age_from: str) -> Self:
-        """Open erasures that a retention policy requested."""
+        """Open erasures that a retention policy requested for this partition and age."""
         return self.open().filter(scope="age", partition_path=path, age_from=age_from)
 
     def past_dry_runs(self, moment: datetime) -> Self:
@@ -55,7 +55,7 @@ def all_ids(rows: "QuerySet[Any]") -> list[Any]:
 
 
 def delete_rows(rows: "QuerySet[Any]", ids: Iterable[Any]) -> None:
-    """Delete rows by primary key without reading them; rows that refer to them are deleted before.
+    """Delete rows by primary key without reading them. Rows that refer to them must be deleted first.
 
     If a referring row still exists, the transaction fails with a foreign key error, so no row is deleted uncounted.
     """

@@ -18,7 +18,7 @@ from memories.tenancy.queries.conditions import path_condition
 
 #: Rows per read of a server-side cursor.
 CHUNK = 1_000
-#: A request that was running when the erasure was requested is no older.
+#: A request that was running when the erasure was requested began at most this long before.
 _REQUEST_TIME = timedelta(minutes=1)
 
 

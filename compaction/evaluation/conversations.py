@@ -1,4 +1,4 @@
-"""Measure a summariser on recorded conversations: how much of the answers its summaries keep (ADR-0102)."""
+"""Measure a summariser on conversations: the share of the answers' words that its summaries keep (ADR-0102)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

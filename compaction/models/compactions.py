@@ -134,12 +134,12 @@ class Compaction(models.Model):
 
     @property
     def settled_at(self) -> datetime:
-        """When a person decided about it; without a decision, when it was done or failed."""
+        """When a person decided on it; without a decision, when it finished or failed."""
         return self.decided_at or self.finished_at or self.created_at
 
 
 class CompactionMember(models.Model):
-    """What a compaction did (or proposes to do) to one message, and the state that its roll-back restores."""
+    """What a compaction did (or proposes to do) to one message, and the state that a roll-back restores."""
 
     class Act(models.TextChoices):
         MASKED = "masked"
@@ -161,7 +161,7 @@ class CompactionMember(models.Model):
 
 
 class CompactionPrompt(models.Model):
-    """One version of a tenant's own prompt; the current one has no `recorded_to`. Version 1 is built in."""
+    """One version of a tenant's own prompt; the active one has no `recorded_to`. Version 1 is built in."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)
     version = models.PositiveIntegerField()

@@ -70,7 +70,7 @@ class Session(models.Model):
 
     @property
     def title(self) -> str:
-        """Return the display title; rows read `with_titles` contain the user's first message."""
+        """The title for display. Rows read `with_titles` contain the user's first message, from which it may come."""
         return session_title(self.metadata, getattr(self, "first_user_text", ""), self.pk)
 
     @property
@@ -90,7 +90,7 @@ class Session(models.Model):
 
 
 class Message(models.Model):
-    """A message of a session or, without a sequence, the summary of a compaction. Tokens are the model's."""
+    """A message or, without a sequence, the summary of a compaction. Tokens are those of the session's model."""
 
     class Role(models.TextChoices):
         SYSTEM = "system"

@@ -1,4 +1,4 @@
-"""Apply a compaction to a session's context and undo it: steps inside a transaction (ADR-0071).
+"""Apply a compaction to a session's context and undo it. Called inside a transaction (ADR-0071).
 
 A compaction row and its members determine all changes, so applying immediately and approving later are the same.
 Callers have locked the session's row.
@@ -154,7 +154,7 @@ def add_summary(compaction: Compaction, session: Session, *, by: Actor, now: dat
     superseded = messages.applied_summary_memory_ids()
     withdrawn = journal.withdraw_memories(tenant_id=session.tenant_id, memory_ids=superseded, by=by, now=now)
     memory_ids = journal.store_summary_memory(compaction, session, by=by, now=now)
-    # One that was rolled back and approved again has its message already.
+    # A compaction that was rolled back and approved again already has its message.
     message = messages.of_compaction(compaction.pk).without_vectors().first() or Message(
         tenant_id=session.tenant_id, session=session, compaction=compaction, role=Message.Role.SYSTEM
     )

@@ -1,4 +1,4 @@
-"""Count by tenant the reviews, failed runs and full sessions that wait for an operator.
+"""Count the reviews, failed runs and full sessions of each tenant that wait for an operator.
 
 Called inside a scope that reads the tenants.
 """
@@ -11,7 +11,7 @@ from compaction.models import Compaction, Run, Session
 from compaction.pipeline.policies import TenantPolicies
 from memories.tenancy.queries.rows import Backlog
 
-#: The fullest sessions that are read; a count this high means "this many or more".
+#: Maximum sessions read, the fullest first; a count this high means "this many or more".
 FULLEST_READ_MAX = 200
 #: The columns that determine a session's policy, its pressure and since when it is full.
 DECIDING = (
@@ -21,17 +21,17 @@ DECIDING = (
 
 
 def review_backlogs(tenant_ids: Collection[UUID]) -> dict[UUID, Backlog]:
-    """Summaries that wait for a review, since they were proposed or applied. One query."""
+    """Return the summaries that wait for a review, since they were proposed or applied. One query."""
     return Compaction.objects.of_tenants(tenant_ids).to_review().backlogs("finished_at")
 
 
 def failed_run_backlogs(tenant_ids: Collection[UUID]) -> dict[UUID, Backlog]:
-    """Failed compactions and roll-ups without a later success. One query."""
+    """Return the failed compactions and roll-ups without a later success. One query."""
     return Run.objects.of_tenants(tenant_ids).still_failed().backlogs("finished_at")
 
 
 def full_session_backlogs(tenant_ids: Collection[UUID]) -> dict[UUID, Backlog]:
-    """Open sessions over the warning of their own policy, since the last message of any. Three queries."""
+    """Return the open sessions over the warning of their own policy, since the last message of any. Three queries."""
     over, is_more = sessions_over_warning(tenant_ids)
     since = {
         tenant_id: min((row.last_message_at for row in sessions if row.last_message_at), default=None)

@@ -1,6 +1,6 @@
-"""Draft a compaction: summary, journal and retention check, outside any transaction (ADR-0071, ADR-0072).
+"""Draft a compaction outside any transaction: summary, journal and retention check (ADR-0071, ADR-0072).
 
-Only the breakers of providers are written here.
+Only the circuit breakers of providers are written here.
 """
 
 from collections import defaultdict
@@ -53,9 +53,9 @@ from memories.services.time_limits import in_time
 HEADING = "[CONTEXT SUMMARY]\n"
 #: Budget of a journal: a share of the span's tokens, and a minimum.
 JOURNAL_SHARE, JOURNAL_TOKENS_MIN = 0.3, 64
-#: Retention is measured if so much of the text is in languages with rules.
+#: Retention is measured if at least this share of the text is in languages with rules.
 MEASURABLE_SHARE_MIN = 0.5
-#: The text of the notice by the reason.
+#: The text of the notice for each reason.
 NOT_MEASURED = {
     "no_facts": "Retention was not measured: the messages state no facts that rules recognise.",
     "no_rules_for_language": "Retention was not measured: there are no rules for the language of the messages.",

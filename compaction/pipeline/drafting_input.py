@@ -17,7 +17,7 @@ from memories.models import AuditEntry
 from memories.services.store.content import CodedError
 from memories.tenancy.scopes import tenant_scope
 
-#: Triggers that compact even under the target.
+#: Triggers that compact a session even if it is under its target.
 FORCED = (Compaction.Trigger.MANUAL, Compaction.Trigger.REGENERATE)
 DraftingClock = Callable[[], datetime]
 

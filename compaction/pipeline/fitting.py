@@ -1,4 +1,4 @@
-"""Fit statements into the token budget of a summary, with those whose facts it would lose (ADR-0104, ADR-0118)."""
+"""Fit statements into a summary's token budget, including those whose facts it would lose (ADR-0104, ADR-0118)."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from compaction.services.pipeline.statements.selection import choose_statements
 from compaction.services.pipeline.stored_statements import CitedStatement
 from memories.services.time_limits import in_time
 
-#: A statement that is added for its facts is worth at least as much, unless it binds.
+#: The minimum worth of a statement that is added for its facts, unless it binds.
 ADDED_WORTH_MIN = 0.12
 #: Tokens around a statement that is added: a heading of its day, separators.
 ADDED_STATEMENT_TOKENS = 6

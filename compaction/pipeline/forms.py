@@ -14,5 +14,5 @@ class PromptForm(PlatformForm):
     session = forms.UUIDField(required=False)
 
     def clean_text(self) -> str:
-        """Browsers always send line ends as CR LF."""
+        """Return the text with LF line ends, as browsers send CR LF."""
         return str(self.cleaned_data["text"]).replace("\r\n", "\n")

@@ -1,4 +1,4 @@
-"""The journal: store the lasting facts of a session as memories, once each, never from recalled text (ADR-0072).
+"""The journal: store each lasting fact of a session once as a memory, never from recalled text (ADR-0072).
 
 A fact that gives an attribute another value replaces the memory that states the former one (ADR-0103).
 """
@@ -61,13 +61,13 @@ _KIND = "synthesis"
 NEAR_DUPLICATE_SIMILARITY = 0.95
 #: The number of newest memories that a text is compared with.
 NEAR_MEMORIES_MAX = 20_000
-#: The nearest of them, and of the texts before it, that are compared word by word.
+#: The number of nearest memories and preceding texts that a text is compared with word by word.
 NEAREST_COMPARED = 10
 #: Besides the nearest memories, a fact may replace this many without a vector: those with the most words in common.
 WORDS_COMPARED = 10
 #: Vectors of memories per read: they and their cosines take a few MB.
 ROWS_READ = 1_000
-#: Message ids that a memory's metadata names.
+#: Maximum message ids in a memory's metadata.
 _SOURCES_MAX = 50
 
 _JOURNAL = "journal"
@@ -192,7 +192,7 @@ def store_summary_memory(compaction: Compaction, session: Session, *, by: Actor,
 
 
 def withdraw_memories(*, tenant_id: UUID, memory_ids: Iterable[str], by: Actor, now: datetime) -> list[str]:
-    """Archive the memories that a compaction made; return the ids of those that were not archived already."""
+    """Archive the memories that a compaction stored; return the ids of those that were not archived already."""
     rows = list(Memory.objects.for_tenant(tenant_id).unarchived().with_ids(memory_ids))
     return [str(archive_memory(memory=memory, by=by, now=now).pk) for memory in rows]
 

@@ -115,7 +115,7 @@ def run_compaction(
     is_in_turn: bool = False,
     enqueue: EnqueueRun | None = None,
 ) -> CompactionRunResult:
-    """Run a queued or abandoned compaction. One over `time_limit` is enqueued for a worker unless it `can_wait`.
+    """Run a queued or abandoned compaction. A run over `time_limit` is enqueued, unless it `can_wait`.
 
     Workers claim it `is_in_turn`; a request that waits for the result does not wait for its tenant's other runs.
     """
@@ -159,7 +159,7 @@ def run_compaction(
 def compact_in_emergency(
     session: Session, policy: CompactionPolicy, now: datetime, *, enqueue: EnqueueRun | None = None
 ) -> list[ContextWarning]:
-    """Compact within eight seconds while a context is built, else leave it to a worker; returns warnings."""
+    """Compact within eight seconds while a context is assembled, else leave it to a worker; return the warnings."""
     try:
         with tenant_scope(session.tenant_id):
             run_id = _run_to_take(session, policy, now)

@@ -25,7 +25,7 @@ SESSIONS_OFFERED_MAX = 30
 
 @dataclass(frozen=True)
 class PromptTrial:
-    """The draft that a prompt makes of a session, with the number and tokens of its messages."""
+    """The draft that a prompt produces for a session, with the number and tokens of the session's messages."""
 
     session: Session
     draft: CompactionDraft

@@ -8,7 +8,7 @@ from memories.tenancy.exceptions import InvalidInput
 
 
 def current_prompt(tenant_id: UUID) -> tuple[int, str]:
-    """Return version and text of the active prompt; version 1 is built in."""
+    """Return the version and the text of the active prompt; version 1 is built in."""
     row = CompactionPrompt.objects.for_tenant(tenant_id).current().first()
     return (row.version, row.text) if row else (PROMPT_VERSION, PROMPT)
 

@@ -38,7 +38,7 @@ class CompactionQuerySet(SessionRows):
     without_texts = rows_without(*_LARGE_FIELDS)
 
     def replacing(self, compaction_id: UUID) -> Self:
-        """Regenerated compactions that replace this one, the latest first."""
+        """Regenerated compactions that replace this one, latest first."""
         return self.filter(replaces_id=compaction_id).order_by("-created_at")
 
     def referenced_memories(self, memory_ids: Iterable[str], *, but: UUID) -> set[str]:

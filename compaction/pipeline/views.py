@@ -129,7 +129,7 @@ def _dry_run(request: HtmxRequest, session_id: UUID, *, status: int = HTTPStatus
 
 @tenant_page("viewer")
 def session_simulate(request: HtmxRequest, session_id: UUID) -> HttpResponseBase:
-    """Simulate the session with other numbers, given in the URL; nothing is written."""
+    """Simulate the session with the settings in the URL; nothing is written."""
     with tenant_scope(request.tenant.id):
         session = get_session_or_404(request, session_id)
         policy = session_policy(session)

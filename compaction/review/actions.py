@@ -130,7 +130,7 @@ def reopen_compaction(*, compaction: Compaction, by: Actor, now: datetime) -> Co
         current.compacted_at = None
         reset_entries(current.journal)
     changes = []
-    if current.state == Compaction.State.REJECTED:  # the others changed more than the decision
+    if current.state == Compaction.State.REJECTED:  # other decisions also changed the session
         values = {"state": state, "decision_reason": ""}
         changes = [ChangedValue(current.pk, name, getattr(current, name), value) for name, value in values.items()]
     current.state, current.decided_by, current.decided_at, current.decision_reason = state, "", None, ""

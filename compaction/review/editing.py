@@ -1,4 +1,4 @@
-"""Parse, measure and store another text for a summary: steps inside a transaction."""
+"""Parse, measure and store another text for a summary. Called inside a transaction."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
-"""Who reads a compaction now: kept in the cache briefly and renewed by the page (ADR-0091).
+"""Who has a compaction open: kept briefly in the cache and renewed by the page (ADR-0091).
 
-If two renew at the same time, one may be lost until its next renewal. Without a cache no one is shown.
+If two reviewers renew at the same time, one may be missing until the next renewal. Without a cache, no one is shown.
 """
 
 import logging
@@ -23,7 +23,7 @@ _PAUSE_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Reviewer:
-    """An operator who has the page open, with the role."""
+    """An operator who has the page open, and the operator's role."""
 
     user_id: str
     name: str

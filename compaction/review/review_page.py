@@ -53,7 +53,7 @@ class CitedText:
 
     @property
     def sequences(self) -> str:
-        """The messages as the page's script reads them."""
+        """The sequences of the cited messages, separated as the page's script expects them."""
         return " ".join(str(source.sequence) for source in self.sources)
 
 
@@ -146,7 +146,7 @@ class CompactionReview:
 
     @property
     def kept_facts(self) -> int:
-        """How many facts an approval stores."""
+        """The number of facts that an approval stores."""
         return sum(not fact.is_struck for fact in self.reviewed_facts)
 
     @property

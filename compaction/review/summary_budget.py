@@ -30,7 +30,7 @@ class SummaryBudget:
         return max(self._tokens(text) - max(budget, self._compaction.summary_token_count), 0)
 
     def tokens_added(self, candidate: CitedStatement) -> int:
-        """Return the tokens that a candidate adds: it may share the day and the label of its neighbours."""
+        """Return the tokens that a candidate adds; it may share the day and the label of its neighbours."""
         text, _ = self.swapped(added=candidate)
         return self._tokens(text) - self._compaction.summary_token_count
 

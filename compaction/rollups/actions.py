@@ -1,4 +1,4 @@
-"""Request a roll-up of a partition."""
+"""Request a roll-up, which regenerates the summary of a partition."""
 
 from datetime import datetime
 

@@ -46,7 +46,7 @@ ROLL_UP = PartitionSummary.Origin.ROLL_UP
 _BY = Actor.system("roll-up")
 #: Memories of the partition itself that one roll-up reads: pinned ones, then the newest.
 MEMORIES_READ_MAX = 1_000
-#: The same for the partitions below it: for each of them, and in total.
+#: The same for the partitions below it, for each of them and in total.
 BELOW_READ_MAX, ALL_BELOW_READ_MAX = 20, 500
 _LEASE = timedelta(minutes=5)
 #: Time limit of the model.
@@ -127,7 +127,7 @@ def _roll_up_by_schedule(partition: Partition, style: str, now: datetime) -> boo
 
 
 def _above(partition: Partition, style: str) -> dict[str, Partition]:
-    """The partition one level up, unless people or agents wrote its summary; the root has none."""
+    """Return the partition one level up, unless people or agents wrote its summary; empty for the root."""
     parent = parent_path(partition.path)
     if not parent:
         return {}

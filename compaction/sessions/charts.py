@@ -16,7 +16,7 @@ from compaction.services.simulation.simulator import EMERGENCY_EVENT as AT_ONCE
 from context.services.profiles.compaction_policy import CompactionPolicy
 from memory_platform.web.charts import BarPart, Chart, ChartRow, stacked
 
-#: Labels of compactions in the chart, and of the thresholds.
+#: The labels of events and of thresholds in the chart.
 MARKS = {APPENDED: "", SCHEDULED: "idle", AT_ONCE: "at once"}
 NAMES = {gauges.SLEEP: "compacted when idle", gauges.EMERGENCY_LEVEL: "compacted at once", gauges.WARNING: "warning"}
 #: With more points, those between compactions are thinned out evenly.
@@ -67,7 +67,7 @@ DIRECTIVE, SUMMARY, LEAVING, OUTPUTS, STAYING = "directive", "summary", "leaving
 
 
 class BeforeAfter(NamedTuple):
-    """The needs of the context before and after a compaction as two bars, with the tokens of each."""
+    """Two bars: the tokens that the context needs before and after a compaction, by part."""
 
     before: Sequence[BarPart]
     after: Sequence[BarPart]

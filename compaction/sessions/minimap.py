@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate, groupby
 from typing import NamedTuple
 
-#: Pieces in the strip; in a longer session neighbouring messages share one.
+#: Maximum pieces in the strip; in a longer session, neighbouring messages share one.
 PIECES_MAX = 220
 
 
@@ -93,7 +93,7 @@ def minimap(
 
 
 def _most(group: Sequence[Outline], name: str) -> str:
-    """Return the role or state with the most tokens; if several are equal, the first."""
+    """Return the role or state with the most tokens, the first one of a tie."""
     tokens: Counter[str] = Counter()
     for outline in group:
         tokens[getattr(outline, name)] += outline.weight

@@ -149,7 +149,7 @@ class SessionQuerySet(TenantRows):
         return rows.exclude(Exists(newer)).exclude(Exists(waiting))
 
     def behind(self, session_id: UUID | None, count: int) -> list[Any]:
-        """The next `count` in the order of their ids."""
+        """The next `count` sessions after `session_id`, in the order of their ids."""
         rows = self if session_id is None else self.filter(pk__gt=session_id)
         return list(rows.order_by("id")[:count])
 
@@ -193,7 +193,7 @@ class SessionRows(TenantRows):
 
 class MessageQuerySet(SessionRows):
     from_sequence = rows_by("sequence__gte")
-    #: Both included.
+    #: Messages of a range of sequences, both ends included.
     between = rows_by("sequence__gte", "sequence__lte")
     #: The summary that a compaction made.
     of_compaction = rows_by("compaction_id")
@@ -219,7 +219,7 @@ class MessageQuerySet(SessionRows):
         return self.filter(Q(sequence__gte=sequence) | ~_IS_PLAIN) if sequence else self
 
     def plain_before(self, sequence: int) -> dict[str, int]:
-        """Of the others: `count`, how many are `named`, and `tokens`."""
+        """Return `count`, `named` (with a name) and `tokens` of the messages that `without_plain_before` omits."""
         rows = self.filter(_IS_PLAIN, sequence__lt=sequence).order_by()
         counts = {"count": Count("*"), "named": Count("pk", filter=~Q(name=""))}
         totals: dict[str, int] = rows.aggregate(**counts, tokens=Coalesce(Sum("shown_tokens"), 0))
@@ -230,14 +230,14 @@ class MessageQuerySet(SessionRows):
         return self.filter(search_vector=SearchQuery(text, config=DEFAULT_TEXT_SEARCH_CONFIG, search_type="websearch"))
 
     def applied_summary_memory_ids(self) -> list[str]:
-        """Ids of the memories that contain the summaries of applied compactions."""
+        """Return the ids of the memories that contain the summaries of applied compactions."""
         rows = self.filter(sequence__isnull=True, compaction__state="applied").order_by()
         return [
             memory_id for metadata in rows.values_list("metadata", flat=True) for memory_id in metadata["memory_ids"]
         ]
 
     def from_sources(self, source_ids: Collection[str]) -> dict[str, Any]:
-        """The messages by the callers' own ids."""
+        """Return the messages by their `source_id`."""
         return {row.source_id: row for row in self.filter(source_id__in=list(source_ids)).without_vectors()}
 
     def called_ids(self, call_ids: Collection[str]) -> set[str]:
@@ -276,19 +276,19 @@ class MessageQuerySet(SessionRows):
             )
 
     def newest_original(self) -> Any:
-        """The newest original, None without any."""
+        """Return the newest original, None if there is none."""
         return self.filter(sequence__isnull=False).without_vectors().order_by("-sequence").first()
 
     def contents(self) -> dict[UUID, str]:
-        """Contents by id."""
+        """Return the contents by id."""
         return dict(self.order_by().values_list("pk", "content"))
 
     def names_and_contents(self) -> list[tuple[UUID, str, str]]:
-        """Id, name and content of each."""
+        """Return (id, name, content) of each message."""
         return list(self.order_by().values_list("pk", "name", "content"))
 
     def all_calls(self) -> list[list[dict[str, Any]]]:
-        """The tool calls of the messages that make any."""
+        """Return the tool calls of each message that has any."""
         return list(self.exclude(tool_calls=[]).order_by().values_list("tool_calls", flat=True))
 
     def tokens_shown(self) -> int:

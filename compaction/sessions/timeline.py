@@ -26,7 +26,7 @@ class MessageStretch:
     messages: Sequence[Message]
     is_collapsed: bool
     compaction: Compaction | None
-    #: Whether the preserve window begins with the first of them.
+    #: Whether the preserve window begins with the first message of the stretch.
     opens_window: bool
 
     @property

@@ -20,7 +20,7 @@ from context.services.profiles.compaction_policy import CompactionPolicy
 #: Kinds of blocks besides those of memories; their anchors have the same type.
 SESSION_SUMMARY = "session_summary"
 MESSAGE_BLOCK_KIND = "message"
-#: Version of a message's anchor: original or placeholder.
+#: The versions of a message's anchor: original and placeholder.
 ORIGINAL_VERSION, MASKED_VERSION = 1, 2
 
 
@@ -45,7 +45,7 @@ class SessionContext:
 
     @property
     def pressure(self) -> float:
-        """How full the session is."""
+        """The share of the window that the next context needs; 1.0 is full."""
         return self.session.pressure
 
     def as_answer(self, *, explain: bool = False) -> dict[str, Any]:
@@ -73,7 +73,7 @@ class SessionContext:
         return answer
 
 
-#: Gives the texts of messages by their ids.
+#: Returns the texts of messages by their ids.
 ReadContents = Callable[[Iterable[UUID]], dict[UUID, str]]
 
 

@@ -1,4 +1,4 @@
-"""The form of a simulation."""
+"""The form for the settings of a simulation."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ PRICE_EXAMPLE = 2.5
 
 
 class SimulationForm(PlatformForm):
-    """The numbers of a policy for a simulation, in the units of a budget profile's page."""
+    """The settings of a policy for a simulation, in the units of a budget profile's page."""
 
     NAMES = (
         *("sleep_threshold", "emergency_threshold", "target", "preserve_messages", "preserve_share"),

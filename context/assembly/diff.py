@@ -1,4 +1,4 @@
-"""What a context includes now compared with an earlier one, or with another budget profile. Changes nothing."""
+"""Compare a context with an earlier one, or under two budget profiles. Nothing is stored or counted."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress

@@ -31,7 +31,7 @@ from memories.models import PartitionSummary, TenantMemo
 from memories.services.time_limits import in_time
 from memories.store.readings import Candidate
 
-#: How much longer than its text, in characters, a rendered block may be before packing's count of it is useless.
+#: How much longer than its text, in characters, a rendered block may be before its count from packing is useless.
 INFLATION, INFLATION_FREE_CHARACTERS = 1.25, 40
 #: Sections of a context in order of importance, as budget profiles name them.
 _MEMO, SUMMARIES, FOCUS, LINKED, MEMORIES_SECTION = CONTEXT_SECTION_ORDER = (

@@ -1,4 +1,4 @@
-"""Packing memories into the budget of a section, by any packer, without near duplicates; pinned memories first."""
+"""Pack memories into the budget of a section by any packer: pinned memories first, and no near-duplicates."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence

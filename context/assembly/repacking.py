@@ -1,4 +1,4 @@
-"""Packing the candidates of one request again at smaller budgets, in memory (ADR-0087).
+"""Pack the candidates of one request again at smaller budgets, without reading rows again (ADR-0087).
 
 Rows read at the largest budget include those that smaller budgets read, because the search goes down one ranking until
 its tokens reach the budget. Ranks near that limit may differ a little, so the context of a budget is assembled before

@@ -1,4 +1,4 @@
-"""Resolving a context request: validated once, within the key's reach, with every default filled in."""
+"""Resolve a context request: validate it once, limit it to the key's reach and fill in every default."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field

@@ -168,7 +168,7 @@ class SourceReader:
             return None
 
     def _in_scope(self, read: Callable[[], _Part]) -> _Part:
-        """Read in the one scope of this request, which opens when the first part is not in the cache."""
+        """Call `read` in the one scope of this request, which opens at the first part that is not in the cache."""
         if not self.has_scope:
             self._scopes.enter_context(tenant_scope(self.tenant_id))
             self.has_scope = True

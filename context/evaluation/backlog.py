@@ -1,4 +1,4 @@
-"""Evaluations that wait for an operator, by tenant. Inside a scope that reads the tenants."""
+"""Evaluations that wait for an operator, by tenant. Called inside a scope that reads the tenants."""
 
 from collections.abc import Collection
 from uuid import UUID

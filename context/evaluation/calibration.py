@@ -31,7 +31,7 @@ def calibrate_profile(
     A corpus is loaded into a hidden tenant and dropped again. Raises `InvalidInput` for too little data, or for a
     memory that cannot be stored.
     """
-    # Before anything is loaded: is there enough evidence?
+    # Too little evidence is refused before anything is loaded.
     evidence = [len(question.evidence) for question in corpus.all_questions]
     try:
         require_enough_questions(len(evidence), sum(evidence))

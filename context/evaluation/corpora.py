@@ -20,12 +20,12 @@ from memories.services.partitions.paths import is_within
 from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.scopes import tenant_scope
 
-#: Problems of a corpus in one message.
+#: Maximum problems of a corpus in one message.
 PROBLEMS_REPORTED_MAX = 20
 UPDATED_FACTS_NAME = "updated facts"
 UPDATED_FACTS_CORPUS = Path(__file__).resolve().parents[1] / "services" / "evaluation" / "updated_facts"
 GOLDEN_NAME = "golden questions"
-#: Memories that a comparison of embedding models copies: half a minute with a slow model on this machine.
+#: Maximum memories that a comparison of embedding models copies: half a minute with a slow model on two cores.
 COPIED_MEMORIES_MAX = 5_000
 
 
@@ -54,7 +54,7 @@ class EvaluationCorpus:
                     name: frozenset(str(ids[each]) for each in getattr(question, name))
                     for name in ("evidence", "stale")
                 },
-                # If memories are newer than the question, it is about what was true then.
+                # A question that is older than some memories is about what was true at its time.
                 as_of=question.asked_at if newest[question.partition] > question.asked_at else None,
             )
             for question in self.corpus.questions

@@ -11,7 +11,7 @@ from context.evaluation.corpora import copy_golden_questions
 from context.services.evaluation.corpus import write_corpus
 from memories.tenancy.scopes import tenant_scope
 
-#: Of a larger corpus the evidence and the newest of the other memories are written.
+#: Maximum memories; of a larger corpus, the evidence and the newest of the other memories are written.
 MEMORIES_MAX = 20_000
 
 

@@ -102,7 +102,7 @@ class GoldenQuestionEditForm(GoldenQuestionForm):
 
 
 class NewGoldenForm(GoldenQuestionForm):
-    """A golden question by hand: its text, its partition, and its evidence, selected or by id."""
+    """A new golden question: its text, its partition, and its evidence, selected or by id."""
 
     IDS_MAX = 100
 

@@ -19,7 +19,7 @@ from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import PlatformError
 
 _BY = Actor.system("evaluation")
-#: Warnings of contexts that are worse than usual.
+#: The codes of warnings about contexts that lack a part of the search.
 DEGRADED = (
     "embedder_unavailable",
     "no_embeddings",

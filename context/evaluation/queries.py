@@ -11,7 +11,7 @@ from memories.tenancy.queries.conditions import path_condition
 from memories.tenancy.queries.methods import rows_by, rows_of, rows_ordered_by, rows_where, rows_within, rows_without
 from memories.tenancy.queries.rows import ClaimedRows, TenantRows
 
-#: Not read by a list of runs.
+#: The columns that a list of runs does not read.
 _LARGE_FIELDS = ("corpus_text", "profile_numbers")
 #: The fields that must be equal so that the later of two runs can be called better or worse.
 _COMPARED = ("corpus_kind", "corpus_name", "profile_name", "packer", "ordering")

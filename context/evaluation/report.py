@@ -25,7 +25,7 @@ from memory_platform.web.numerals import with_minus_sign
 
 @dataclass(frozen=True)
 class ReportCell:
-    """One number for people, with its interval if it has one."""
+    """One formatted number, with its interval if it has one."""
 
     name: str
     text: str
@@ -36,7 +36,7 @@ class ReportCell:
 
 @dataclass(frozen=True)
 class ReportRow:
-    """One budget (tokens)."""
+    """The measures at one budget (tokens)."""
 
     budget: int
     cells: Sequence[ReportCell]
@@ -64,7 +64,7 @@ class RunReport(NamedTuple):
 
 @dataclass(frozen=True)
 class _Measure:
-    """How people read a measure and a difference of it."""
+    """How a measure and its difference are displayed."""
 
     heading: str
     decimals: int = 3

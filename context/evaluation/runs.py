@@ -41,22 +41,22 @@ logger = logging.getLogger(__name__)
 
 #: Default budgets of a run, in tokens.
 DEFAULT_EVALUATION_BUDGETS = (250, 500, 1000, 2000, 4000)
-#: Of both files of an upload together.
+#: Maximum size of both files of an upload together.
 UPLOAD_BYTES_MAX = 4 * 1024 * 1024
 #: How long a claim lasts after its last update: much longer than one batch or one question takes.
 _LEASE = timedelta(minutes=5)
 #: How long one task works before it leaves the run to the next (tasks.py), well below its own limit.
 SLICE = timedelta(minutes=3)
-#: Workers that may die during a run before it fails.
+#: Maximum workers that may die during a run before it fails.
 EVALUATION_ATTEMPTS_MAX = 5
-#: Runs of one tenant that workers may execute at the same time.
+#: Maximum runs of one tenant that workers execute at the same time.
 TENANT_RUNS_MAX = 1
 #: Answers are stored, and progress is shown, this often.
 _WRITE_EVERY_SECONDS = 1.0
 #: A younger run is probably still queued for a worker.
 EVALUATION_RUN_GRACE = timedelta(seconds=60)
 _RUNS_BATCH = 50
-#: Steps that a run shows.
+#: The steps of a run.
 _READING, _ASKING, _REPORTING = "reading", "asking", "creating the report"
 
 

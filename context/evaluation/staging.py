@@ -1,4 +1,4 @@
-"""A corpus as rows: loaded into a hidden tenant, queried through the real assembly, and dropped again.
+"""Load a corpus into a hidden tenant, where the real assembly queries it, and drop that tenant again.
 
 No memory of a corpus is ever stored in a visible tenant.
 """
@@ -26,7 +26,7 @@ _BY = Actor.system("evaluation")
 _ROWS_PER_BATCH = 500
 
 
-#: Called with the current step, and how much of how much is done.
+#: Called with the current step, the number of items done, and their total.
 EvaluationProgress = Callable[[str, int, int], None]
 
 

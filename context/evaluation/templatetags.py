@@ -1,4 +1,4 @@
-"""Filters of the list of evaluations."""
+"""Template filters of the list of evaluations."""
 
 from django import template
 

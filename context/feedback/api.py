@@ -70,7 +70,7 @@ class FeedbackEndpoint(Endpoint):
 
 
 class FeedbackWithdrawalEndpoint(Endpoint):
-    """One vote."""
+    """Withdraw a vote."""
 
     scopes = _WRITE
 
@@ -87,7 +87,7 @@ class FeedbackWithdrawalEndpoint(Endpoint):
 
 
 class MemoryFeedbackListEndpoint(Endpoint):
-    """The votes on one memory."""
+    """List the votes on a memory."""
 
     @operation("feedback_of_memory", {200: page_of(FeedbackOutput)}, 404, parameters=[PageInput])
     def get(self, request: Request, memory_id: UUID) -> Response:
@@ -104,7 +104,7 @@ class MemoryFeedbackListEndpoint(Endpoint):
 
 
 class OutcomeEndpoint(Endpoint):
-    """The outcome of a context."""
+    """Report the outcome of a context."""
 
     body_bytes_max = TEXT_BODY_BYTES
     scopes = _WRITE

@@ -6,7 +6,7 @@ from memory_platform.web.forms import PlatformForm
 
 
 class FeedbackForm(PlatformForm):
-    """A vote on a memory."""
+    """A vote on a memory: its value and an optional reason."""
 
     VOTES = [("POSITIVE", "Useful"), ("NEGATIVE", "Not useful"), ("VERY_NEGATIVE", "Wrong or harmful")]
 

@@ -83,7 +83,7 @@ def _similarities(
         return {}, []
     try:
         embedder = embedder_of(tenant_id)
-        # Only as many as one call accepts.
+        # One call accepts at most this many texts.
         vectors = embedder.embed(sentences[: embedder.batch_size])
     except EmbeddingError as error:
         logger.warning("An outcome is compared by words only: %s", error.detail)

@@ -1,4 +1,4 @@
-"""Votes on memories and outcomes of contexts: what agents send and what they get."""
+"""Inputs and outputs of the API for votes on memories and outcomes of contexts."""
 
 from typing import Any
 

@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from django.http import Http404, HttpResponse, HttpResponseBase
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import redirect
 from django.urls import reverse
 
 from context.feedback.actions import record_feedback, withdraw_feedback
@@ -13,7 +13,8 @@ from context.feedback.forms import FeedbackForm
 from context.models import Feedback
 from context.receipts.memory_use import read_memory_use
 from memories.hygiene.actions import MERGED_INTO
-from memories.models import Memory, MemoryLink
+from memories.models import MemoryLink
+from memories.store.views.memories import memory_or_404
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
@@ -70,7 +71,7 @@ def vote_withdraw(request: HtmxRequest, memory_id: UUID, vote_id: UUID) -> HttpR
     """
     with missing_is_404():
         with tenant_scope(request.tenant.id):
-            _memory(request, memory_id)
+            memory_or_404(request, memory_id)
         vote = perform(request, withdraw_feedback, feedback_id=vote_id)
     can_restore = vote.weight in VOTE_OF_WEIGHT and vote.memory_id == memory_id
     add_flash(request, "Vote withdrawn.", undo_url=_restore_url(request, vote) if can_restore else "")
@@ -79,9 +80,9 @@ def vote_withdraw(request: HtmxRequest, memory_id: UUID, vote_id: UUID) -> HttpR
 
 @tenant_page(to_change="operator")
 def vote_restore(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
-    """Undo a withdrawal or a replacement: give the vote that the address names again."""
+    """Undo a withdrawal or a replacement: restore the vote that the URL names."""
     with tenant_scope(request.tenant.id):
-        _memory(request, memory_id)
+        memory_or_404(request, memory_id)
     form = FeedbackForm(request.GET)
     if not form.is_valid() or not _vote(request, memory_id, form):
         flash_error(request, "The vote could not be restored.")
@@ -94,15 +95,10 @@ def _again(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
     return redirect("memory-votes", request.tenant.id, memory_id)
 
 
-def _memory(request: HtmxRequest, memory_id: UUID) -> Memory:
-    memory: Memory = get_object_or_404(Memory.objects.for_tenant(request.tenant.id), pk=memory_id)
-    return memory
-
-
 def _page(request: HtmxRequest, memory_id: UUID, form: FeedbackForm) -> HttpResponse:
     tenant_id = request.tenant.id
     with tenant_scope(tenant_id):
-        memory = _memory(request, memory_id)
+        memory = memory_or_404(request, memory_id)
         merged = MemoryLink.objects.for_tenant(tenant_id).current().to_memory(memory_id).of_kind(MERGED_INTO)
         about = [memory_id, *merged.in_order().sources(MERGED_SHOWN_MAX)]
         votes = Feedback.objects.for_tenant(tenant_id).on_memories(about).newest_first()

@@ -88,7 +88,7 @@ class EvaluationRun(models.Model):
 
     @property
     def label(self) -> str:
-        """What distinguishes it from other runs on its corpus."""
+        """A name that distinguishes the run from others on its corpus."""
         label = f"{self.profile_name} {self.profile_version}, {self.packer}"
         return f"{label}, {self.embedder_model}" if self.corpus_kind == self.Corpus.GOLDEN_COPY else label
 

@@ -283,12 +283,12 @@ class ScoringProfileVersion(models.Model):
 
     @property
     def published_argument(self) -> dict[str, str] | None:
-        """Why it was published; None before that."""
+        """The argument with which it was published; None before that."""
         return self.argument or None
 
     @property
     def evidence_comparison(self) -> EvidenceComparison | None:
-        """What was measured when it was published."""
+        """The comparison with which it was published; None before that."""
         return EvidenceComparison.from_dict(self.comparison) if self.comparison else None
 
     @property

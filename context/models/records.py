@@ -18,7 +18,7 @@ from memories.models.tenancy import check, unique
 
 
 def _copied(key: str, column: str, of: "models.Field[Any, Any]") -> models.GeneratedField:
-    """Return a column that copies a number from a JSON column, so that one index contains the charts (ADR-0086)."""
+    """Return a column that copies a number of a JSON column, so that one index contains a chart's data (ADR-0086)."""
     return models.GeneratedField(
         expression=Cast(KeyTextTransform(key, column), of), output_field=of, db_persist=True, null=True
     )
@@ -80,7 +80,7 @@ class Receipt(models.Model):
 
 
 class LongQuery(models.Model):
-    """A query that an operator entered and that is too long for an address; the id is derived from the text."""
+    """A query that an operator entered and that is too long for a URL; the id is derived from the text."""
 
     id = models.UUIDField(primary_key=True, editable=False)
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+", db_index=False)

@@ -158,7 +158,7 @@ def window_bar(
 
 #: Steps within the search.
 PARTS_OF_SEARCH = ("embed", "vector", "lexical", "pinned", "read", "beside", "vectors")
-#: Steps as they happen; the parts of the search replace it.
+#: Steps in the order in which they happen; the steps of the search replace `search`.
 STEPS = ("resolve", *PARTS_OF_SEARCH, "linked", "neighbours", "score", "likeness", "pack", "render", "receipt")
 REST_OF_SEARCH, REST = "Rest of the search", "Between the steps"
 #: Shorter steps are not shown.

@@ -31,17 +31,17 @@ LIMIT_FIELDS = {
     "Elastic packer": ("elastic_fills_budget", "elastic_target_items", "elastic_min_tokens", "elastic_max_tokens"),
     "Receipts kept": ("receipt_days", "receipt_count"),
 }
-# The columns that the form takes unchanged; rooms and levels are typed in another shape.
+# The columns that the form takes unchanged; section budgets and levels are entered in another form.
 BUDGET_PAGE_FIELDS = (*FIRST_FIELDS, *[name for names in LIMIT_FIELDS.values() for name in names if name != "levels"])
-ROOM_SECTIONS = ("tenant_memo", "partition_summaries", "focus", "linked_memories", "memories")
-#: The descriptions of fields whose column is typed in another shape.
+BUDGETED_SECTIONS = ("tenant_memo", "partition_summaries", "focus", "linked_memories", "memories")
+#: The descriptions of fields whose column is entered in another form.
 _TYPED_OTHERWISE = {"levels": BUDGET_FIELDS["include_summaries_at"]}
 #: The packers, with labels for a narrow list.
 PACKER_CHOICES = [("greedy", "greedy: best first"), ("elastic", "elastic: shortens"), ("optimal", "optimal: top sum")]
 
 
 class BudgetProfileForm(PlatformForm):
-    """The numbers of a budget profile. A room is typed as an amount and a unit, levels as numbers with commas."""
+    """The settings of a budget profile. A section budget is entered as amount and unit, levels with commas."""
 
     #: The tabs of the page by name, with their labels.
     tabs = [("context", "Context"), ("limits", "Limits"), ("sessions", "Compaction")]
@@ -50,7 +50,7 @@ class BudgetProfileForm(PlatformForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields = forms.fields_for_model(BudgetProfile, fields=BUDGET_PAGE_FIELDS)
-        # a row may name a packer that is not built
+        # a row may name a packer that does not exist
         packer: Any = self.fields["packer"]
         packer.choices = PACKER_CHOICES
         for name in BUDGET_PAGE_FIELDS:
@@ -61,7 +61,7 @@ class BudgetProfileForm(PlatformForm):
                 self.fields[name].label = described.label
         self.fields |= {POLICY_PREFIX + name: policy_field(name) for name in POLICY_FIELDS}
         self.fields["levels"] = forms.CharField(label=_TYPED_OTHERWISE["levels"].label, required=False, max_length=60)
-        for section in ROOM_SECTIONS:
+        for section in BUDGETED_SECTIONS:
             label = f"Space for {section.replace('_', ' ')}"
             self.fields[f"room_{section}"] = forms.FloatField(label=label, required=False, min_value=0)
             self.fields[f"unit_{section}"] = forms.ChoiceField(choices=self.UNITS, required=False)
@@ -71,7 +71,7 @@ class BudgetProfileForm(PlatformForm):
         return described.unit if described and described.is_amount else ""
 
     def clean_levels(self) -> list[int]:
-        """Return `0, 1` as numbers."""
+        """Return the levels of a text such as `0, 1` as numbers."""
         parts = [part.strip() for part in self.cleaned_data["levels"].split(",") if part.strip()]
         if not all(part.isdecimal() and len(part) < 3 for part in parts):
             raise ValidationError("Enter whole numbers separated by commas, such as 0, 1.", code="invalid")
@@ -80,7 +80,7 @@ class BudgetProfileForm(PlatformForm):
     def changes(self) -> dict[str, Any]:
         """Return the valid fields as the columns of a profile."""
         numbers = {name: self.cleaned_data[name] for name in BUDGET_PAGE_FIELDS}
-        rooms = {section: room for section in ROOM_SECTIONS if (room := self._room(section)) is not None}
+        rooms = {section: room for section in BUDGETED_SECTIONS if (room := self._room(section)) is not None}
         typed_otherwise = {"include_summaries_at": self.cleaned_data["levels"], "sections": rooms}
         return numbers | typed_otherwise | {"compaction": policy_overrides(self.cleaned_data)}
 
@@ -98,7 +98,7 @@ class BudgetProfileForm(PlatformForm):
         return [(name, "" if value is None else value) for name, value in pairs if value is not False]
 
     def first_fields(self) -> list[ProfileFieldView]:
-        """Return the numbers that are tuned most."""
+        """Return the fields that are changed most often."""
         return self._views(FIRST_FIELDS)
 
     def first_tab(self) -> str:
@@ -126,14 +126,14 @@ class BudgetProfileForm(PlatformForm):
         ]
 
     def section_budgets(self) -> list[dict[str, Any]]:
-        """Return the label, the amount and the unit of every section's room."""
+        """Return the label, the amount and the unit of every section's budget."""
         return [
             {
                 "label": section.replace("_", " ").capitalize(),
                 "amount": self[f"room_{section}"],
                 "unit": self[f"unit_{section}"],
             }
-            for section in ROOM_SECTIONS
+            for section in BUDGETED_SECTIONS
         ]
 
     def _views(self, names: Iterable[str]) -> list[ProfileFieldView]:

@@ -11,7 +11,7 @@ from context.services.profiles.publishing import ARGUMENT_PARTS, TEXT_BOUNDS
 from memories.tenancy.forms import PartitionField
 from memory_platform.web.forms import PlatformForm
 
-#: A name, and of a draft also the number of its version.
+#: Maximum characters of a profile's name, for a draft with the number of its version.
 PROFILE_MAX_CHARACTERS = 80
 PROFILE_NAME = r"^[a-z][a-z0-9_-]*\Z"
 PROFILE_NAME_HINT = "Use lower-case letters, digits, _ and -, such as support-short."
@@ -87,7 +87,7 @@ class AssignmentForm(PlatformForm):
     profile_name = forms.CharField(label="Profile", max_length=64)
     api_key = forms.CharField(label="Key", required=False, max_length=150)
     partition = PartitionField()
-    #: The partition without memories that the operator assigns nevertheless.
+    #: The partition without memories that the operator confirmed.
     confirmed = PartitionField()
 
 

@@ -1,4 +1,4 @@
-"""The compaction policy of a budget profile as people type and read it; shares are in percent."""
+"""The compaction policy of a budget profile in forms and on pages; shares are in percent."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -54,7 +54,7 @@ def choice_or_number_field(described: ProfileField) -> forms.Field:
 
 
 def policy_field(name: str) -> forms.Field:
-    """Return the form field of a number. A switch is a choice: one absent from an address is not switched off."""
+    """Return the form field of a number. A switch is a choice: one that is absent from a URL is not switched off."""
     field = POLICY_FIELDS[name]
     if field.bounds and is_share(name):
         least, most = (round(100 * bound, 6) for bound in field.bounds)

@@ -29,9 +29,9 @@ PART_WORDS = {
     "informativeness": "Whether it states something rather than asks.",
     "supersession": "Whether it is the latest statement of its fact.",
 }
-#: The form fields of refused numbers.
+#: The form fields that show the problems of refused numbers.
 SCORING_FORM_FIELDS = {f"weights.{part}": WEIGHT + part for part in PART_NAMES}
-#: Typed as text.
+#: The setting that is entered as text.
 BY_KIND = "half_life_days_by_kind"
 SCORING_NUMBERS = ("half_life_days", BY_KIND, "mmr_diversity", "superseded_min", "pool_size", "adjacent_turn_reach")
 TYPED_NUMBERS = ("relevance", "recency_mode", *SCORING_NUMBERS)
@@ -82,7 +82,7 @@ class ScoringProfileForm(PlatformForm):
         return described.unit if described and described.input_step else ""
 
     def clean_half_life_days_by_kind(self) -> dict[str, float]:
-        """`preference: 180, fact: 60` as numbers; the bounds are checked with all others."""
+        """Return the days by kind of `preference: 180, fact: 60`; the bounds are checked with all others."""
         pairs = [pair.strip() for pair in self.cleaned_data["half_life_days_by_kind"].split(",") if pair.strip()]
         try:
             named = [(kind.strip(), float(days)) for kind, days in (pair.split(":") for pair in pairs)]
@@ -126,7 +126,7 @@ class ScoringProfileForm(PlatformForm):
 
 
 def _shown(value: Any) -> str:
-    """Return a number as its field shows it: short enough to read."""
+    """Return a number as its field shows it, rounded for reading."""
     return f"{value:.8g}"
 
 

@@ -20,7 +20,7 @@ TOKSUM = "toksum"
 
 
 class LazyCounter:
-    """A tokenizer that `load` returns as a function at its first use; a failure is logged once and remembered."""
+    """A tokenizer that `load` returns as a function at its first use; a failure is logged once and cached."""
 
     def __init__(self, name: str, load: Callable[[], Callable[[str], int]], *, exact: bool) -> None:
         self.name, self.exact = name, exact

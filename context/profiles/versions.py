@@ -1,4 +1,4 @@
-"""Versions of budget profiles and of scoring profiles: how they compare, what their numbers are called, saving one."""
+"""Versions of budget profiles and of scoring profiles: compare two, name their settings, save one."""
 
 import re
 from collections.abc import Collection, Iterable, Sequence
@@ -82,7 +82,7 @@ def _labelled(number: ProfileFieldComparison) -> Iterable[tuple[str, ProfileFiel
 
 
 def field_title(field: str) -> str:
-    """Return a number in words: `weights.relevance` is the weight of relevance."""
+    """Return the title of a setting: `weights.relevance` is the weight of relevance."""
     group, _, part = field.partition(".")
     if group == "weights":
         return f"weight of {component_label(part)}"

@@ -59,7 +59,7 @@ def agent_charts(
 ) -> Sequence[Chart]:
     """Return the charts of one agent or of all (`owner` as `of_owner` takes it). One query, inside a scope.
 
-    `address` returns the address of the contexts of a bin.
+    `address` returns the URL of the contexts of a bin.
     """
     starts = span.starts_at(now)
     rows = Receipt.objects.for_tenant(tenant_id).of_owner(**owner)

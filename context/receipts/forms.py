@@ -16,7 +16,7 @@ STATES = [("full", "Nearly full"), ("empty", "Empty"), ("slow", "Slow"), ("faile
 
 
 class ReceiptFilterForm(PlatformForm):
-    """The filters of the context log; all are optional and in the address."""
+    """The filters of the context log; all are optional and in the URL."""
 
     q = forms.CharField(label="Question", required=False, max_length=200)
     partition = PartitionField()

@@ -1,4 +1,4 @@
-"""In which recorded contexts a memory was included or excluded, and why. Called inside a scope."""
+"""The recorded contexts that include or exclude a memory, and why. Called inside a scope."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ class MemoryUse:
 
     @property
     def excluded(self) -> int:
-        """In how many of the searched contexts it was a candidate that was excluded."""
+        """The number of searched contexts in which it was a candidate and was excluded."""
         return sum(self.outcomes.values()) - self.outcomes.get(KEPT, 0)
 
     @property

@@ -84,7 +84,7 @@ NEARLY_FULL_SHARE = 0.95
 #: ADR-0141. A context is slow from this latency on, in milliseconds.
 SLOW_MS = 500.0
 _HAS_FAILED = reduce(or_, (Q(warnings__contains=[{"code": code}]) for code in FAILURE_CODES))
-#: States that the context log filters by.
+#: The states by which the context log can be filtered.
 RECEIPT_STATES: Mapping[str, Q] = {
     "full": Q(max_tokens__gt=0, tokens_used__gte=F("max_tokens") * NEARLY_FULL_SHARE),
     "empty": Q(included_count=0),
@@ -174,7 +174,7 @@ class ReceiptQuerySet(TenantRows):
         return self.filter(created_at__gt=than).exists()
 
     def newest_names(self, count: int) -> list[Any]:
-        """Return the newest with only their times and queries."""
+        """Return the newest receipts with only their times and queries."""
         return list(self.newest_first().only("created_at", "query")[:count])
 
     def holding_any(self, memory_ids: Sequence[UUID]) -> Self:
@@ -213,7 +213,7 @@ class ReceiptQuerySet(TenantRows):
         return {row["bin"]: ReceiptFigures.of(row) for row in rows}
 
     def detailed_figures_by_bin(self, *, since: datetime, step: timedelta) -> dict[datetime, ReceiptFigures]:
-        """Return the same with what was included, excluded and failed, which no index contains."""
+        """Return the same with the items included, excluded and failed, which no index contains."""
         rows = self.binned("created_at", since=since, step=step).annotate(**_FIGURES, **_MORE_FIGURES)
         return {row["bin"]: ReceiptFigures.of(row) for row in rows}
 

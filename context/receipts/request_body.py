@@ -1,4 +1,4 @@
-"""The API call and the workbench address that give the context of a resolved request again."""
+"""The API call and the workbench URL that give the context of a resolved request again."""
 
 import json
 import shlex
@@ -29,7 +29,7 @@ def request_body(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def curl_command(body: Mapping[str, Any], address: str) -> str:
-    """Return the same as a shell command, with a placeholder for the key."""
+    """Return the API call as a shell command, with a placeholder for the key."""
     return (
         f"curl -sS {shlex.quote(address)} \\\n  -H 'Authorization: Bearer {KEY_PLACEHOLDER}' \\\n"
         "  -H 'Content-Type: application/json' \\\n"

@@ -38,7 +38,7 @@ class Focus:
     partition: str | None = None
 
     def as_record(self) -> dict[str, str]:
-        """Return the one that is given, by name."""
+        """Return the given one of the three by its name."""
         return {name: str(value) for name, value in vars(self).items() if value is not None}
 
 

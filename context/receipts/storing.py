@@ -1,4 +1,4 @@
-"""Receipts: the stored record of each context, without its texts, and the way back from a receipt to its text.
+"""Store a receipt of each context without its texts, and render the text of a receipt again.
 
 A shortened text is the beginning of a stored one, so its cut is enough (ADR-0063).
 """
@@ -32,7 +32,7 @@ from memories.tenancy.exceptions import NotFound
 
 #: The key of the packer's figures in a stored plan.
 OPTIMALITY = "optimality"
-#: Attributes that a context and its receipt have in common.
+#: Attributes that a context and its receipt share.
 _COMMON = ("created_at", "request", "profile", "budget_profile", "timings", "nonce_counter", "stable_prefix_tokens")
 
 #: The fields of a block that its row contains; a memo or a summary has only the first two.

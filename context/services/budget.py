@@ -121,7 +121,7 @@ class BudgetCalculator:
             try:
                 return TokenCount(own.count(content), own.name, own.exact)
             except CounterError:
-                pass  # its log line gives the reason; the next tier counts
+                pass  # the counter logged the reason; the next tier counts
         family = family_of(model)
         try:
             tokens = count_tokens(content, family.encoding)

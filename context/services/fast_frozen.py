@@ -1,10 +1,10 @@
-"""Frozen dataclasses of which a context makes hundreds."""
+"""A base of frozen dataclasses of which one context creates hundreds."""
 
 from typing import Any, Self
 
 
 class FastFrozen:
-    """A base of frozen dataclasses; `of` makes an object in a third of the time of its constructor."""
+    """A base of frozen dataclasses; `of` creates an object in a third of the time of its constructor."""
 
     @classmethod
     def of(cls, **values: Any) -> Self:

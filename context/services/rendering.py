@@ -29,7 +29,7 @@ EXPECTED_OVERHEAD_TOKENS = {"markdown": (24, 1), "xml": (30, 6), "json": (41, 10
 
 #: The tokens of a day before a memory, in either encoding.
 DAY_TOKENS = {"markdown": 8, "xml": 8, "json": 9}
-#: The kinds of items that get a day.
+#: The kinds of items that are preceded by a day.
 DATED_KINDS = frozenset({"memory", "linked_memory"})
 
 #: Twelve decimal digits: 40 bits, and only four tokens.
@@ -166,7 +166,7 @@ def _unused_nonce(texts: Sequence[str], written: str, secret: bytes, tenant_id: 
 
 
 def _digits(texts: Sequence[str]) -> str:
-    """Return the digits of all texts, joined: one pass over them takes a quarter of the time of one for each."""
+    """Return the digits of all texts, joined; one pass takes a quarter of the time of one pass per text."""
     plain = "".join([text if text.isascii() else unicodedata.normalize("NFKC", text) for text in texts])
     if plain.isascii():
         return plain.encode().translate(None, _ASCII_WITHOUT_DIGITS).decode()
@@ -186,7 +186,7 @@ def _frame(style: str, nonce: str) -> _Style:
 def _write_markdown(kind: str, text: str, day: str = "") -> str:
     r"""The kind's marker, the day, the text; a line in it that looks like a marker gets a backslash: `\- so`."""
     shown = show_hidden(text)
-    if len(shown.splitlines()) > 1:  # which knows the same line breaks, in a tenth of the time
+    if len(shown.splitlines()) > 1:  # it recognises the same line breaks in a tenth of the time
         shown = _LOOKALIKE.sub(r"\\\1", shown)
     return MARKERS[kind] + (day and f"{day}: ") + shown
 

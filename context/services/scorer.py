@@ -23,7 +23,7 @@ WEIGHT_FREQUENCY = 0.05
 
 # ADR-0040. Per day of age: half after ln(2) / 0.05 = 13.86 days.
 RECENCY_DECAY_LAMBDA = 0.05
-# ADR-0040. Retrievals from which on frequency counts in full.
+# ADR-0040. The number of retrievals from which frequency counts in full.
 ACCESS_FREQUENCY_CAP = 50
 
 # ADR-0040. The default for an absent value.

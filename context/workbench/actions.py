@@ -1,4 +1,4 @@
-"""Store a query that is too long for an address."""
+"""Store a query that is too long for a URL."""
 
 from datetime import datetime
 from uuid import UUID, uuid5

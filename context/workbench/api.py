@@ -22,7 +22,7 @@ _EXAMPLE = {
 
 
 class ContextExplainEndpoint(AssemblingEndpoint):
-    """Why a memory is or is not in a context."""
+    """Explain why a context includes or excludes a memory."""
 
     body_bytes_max = TEXT_BODY_BYTES
 

@@ -17,7 +17,7 @@ from context.services.workbench.inclusion_budget import InclusionPoint, smallest
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.charts import Chart, ChartRow
 
-#: In tokens, two for each doubling.
+#: The budgets of a curve in tokens, two for each doubling.
 CURVE_BUDGETS = (125, 180, 250, 350, 500, 700, 1000, 1400, 2000, 2800, 4000, 5600, 8000)
 #: Budgets that are all tried between two points of the curve; more are narrowed down.
 INCLUSION_BUDGETS_TESTED_MAX = 40

@@ -1,4 +1,4 @@
-"""Why a context includes or excludes a memory, for any memory and query. Changes nothing (ADR-0139)."""
+"""Explain why a context includes or excludes a memory, for any memory and query. Changes nothing (ADR-0139)."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ from memories.tenancy.scopes import tenant_scope
 
 #: Reasons that a larger budget may remove.
 BUDGET_REASONS = (OVER_BUDGET, AFTER_SKIP_LIMIT, ExclusionReason.FARTHER)
-#: How many of its successors are read.
+#: Maximum successors that are read.
 _SUCCESSORS_MAX = 1
 
 

@@ -23,7 +23,7 @@ SLIDER_MAX_TOKENS = 8_000
 
 
 class PreviewForm(PlatformForm):
-    """One context to preview; every field is optional and part of the address.
+    """One context to preview; every field is optional and part of the URL.
 
     `before` is the query string of the run that this one is compared with, unless `against` says otherwise. Neither
     they nor `directive` change the context.
@@ -137,7 +137,7 @@ class ExplanationForm(PreviewForm):
 
 
 class SuggestionForm(PlatformForm):
-    """The text typed so far, in the field it is for."""
+    """The text entered so far in one field of the workbench."""
 
     focus_memory = forms.CharField(required=False, max_length=200)
     memory = forms.CharField(required=False, max_length=200)

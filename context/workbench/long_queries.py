@@ -8,19 +8,19 @@ from django.http import QueryDict
 from context.models import GoldenQuestion, LongQuery, Receipt
 from memories.tenancy.scopes import tenant_scope
 
-#: Parameter of an address that names a query instead of `query`.
+#: The URL parameter that names a stored query instead of `query`.
 QUERY_ID = "query_id"
-#: The most characters, percent-encoded, that an address repeats. It may contain them twice, encoded again.
+#: Maximum percent-encoded characters of a query in a URL, which may contain it twice, encoded again.
 ADDRESS_CHARACTERS_MAX = 1_000
 
 
 def is_long_query(text: str) -> bool:
-    """Whether an address names this query by an id."""
+    """Return whether URLs name this query by an id."""
     return len(text) > ADDRESS_CHARACTERS_MAX or len(quote(text)) > ADDRESS_CHARACTERS_MAX
 
 
 def query_parameters(text: str, query_id: UUID | None) -> dict[str, str]:
-    """Return the parameters of an address for a query that a row with this id has."""
+    """Return the URL parameters of a query; a long one is named by the id of its row."""
     if query_id is not None and is_long_query(text):
         return {QUERY_ID: str(query_id)}
     return {"query": text}

@@ -34,7 +34,7 @@ from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.scopes import tenant_scope
 
-#: Names of the blocks that are not search results.
+#: The names of the kinds of blocks that are not search results.
 _KINDS = {TENANT_MEMO: "tenant memo", PARTITION_SUMMARY: "partition summary", LINKED_MEMORY: "linked memory"}
 
 
@@ -202,7 +202,7 @@ def build_preview(context: AssembledContext, tenant_id: UUID) -> Preview:
 def build_previews(
     contexts: Sequence[AssembledContext], tenant_id: UUID, *, with_excluded: bool = True
 ) -> list[Preview]:
-    """Return contexts with the rows of their blocks and, unless told otherwise, of what they exclude.
+    """Return contexts with the rows of their blocks and, with `with_excluded`, of what they exclude.
 
     Call it with no scope open.
     """

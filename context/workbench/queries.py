@@ -7,7 +7,7 @@ from memories.tenancy.queries.rows import TenantRows
 
 
 class LongQueryQuerySet(TenantRows):
-    """Queries that are too long for an address."""
+    """Queries that are too long for a URL."""
 
     def text_of(self, query_id: UUID) -> str | None:
         """Return the text of a query; None where there is none."""

@@ -148,7 +148,7 @@ def _known(name: str) -> KnownModel:
 
 
 def _name(model: str) -> str:
-    """Return the stored name; `hashed` and `wordllama` mean the models of those providers."""
+    """Return the name under which a model is stored; `hashed` and `wordllama` are the models of those providers."""
     try:
         return model_named(model.strip()).name
     except UnknownModel:

@@ -10,7 +10,7 @@ from memories.embeddings import providers
 from memories.models import EmbeddingModel
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
 
-#: Tenants whose models a process keeps.
+#: Maximum tenants whose models a process caches.
 KEPT_TENANTS = 1_000
 
 

@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 MAX_ERROR_CHARACTERS = 200
 #: A younger memory is probably being embedded by its writer.
 PENDING_GRACE = timedelta(seconds=10)
-#: Memories per sweep, which are put in order once, and per batch; the next sweep follows in seconds.
+#: Memories per sweep, which are sorted once, and per batch; the next sweep follows within seconds.
 SWEEP_MAX = 20_000
 SWEEP_BATCH = 500
 EMBEDDING_SWEEP_LOCK = "memories.sweep-pending-embeddings"

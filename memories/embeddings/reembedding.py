@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 LEASE_SECONDS = 60.0
 #: Longer than any search, so that one that began with the former model still finds its vectors.
 SEARCH_GRACE = timedelta(seconds=60)
-#: Vectors removed in one transaction.
+#: Maximum vectors removed in one transaction.
 REMOVED_BATCH = 5_000
 #: Rounds of catching up with concurrent writers; the switch then happens without the newest vectors, and words find
 #: those memories until they have one.

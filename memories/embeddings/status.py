@@ -33,7 +33,7 @@ class ModelStatus:
 
     @property
     def share_percent(self) -> float:
-        """For a bar, 0..100."""
+        """The share in percent, 0..100, for a bar."""
         return round(100 * self.share, 2)
 
     @property

@@ -102,13 +102,13 @@ def record_vectors(
 
 
 def add_missing_vectors(tenant_id: UUID, items: Sequence[PendingVector]) -> None:
-    """Note these vectors as missing for the models that are not active. Runs in a scope."""
+    """Record these vectors as missing for the models that are not active. Runs in a scope."""
     EmbeddingModel.objects.lock_shared(tenant_id)
     _note(items, EmbeddingModel.objects.for_tenant(tenant_id).not_active())
 
 
 def add_missing_for_superseded(tenant_id: UUID, memory_id: UUID, version: int) -> None:
-    """Note the vectors of a superseded version as missing for all models. Runs in a scope."""
+    """Record the vectors of a superseded version as missing for all models. Runs in a scope."""
     EmbeddingModel.objects.lock_shared(tenant_id)
     _note([PendingVector(memory_id, version, "")], EmbeddingModel.objects.for_tenant(tenant_id).maintained())
 

@@ -30,7 +30,7 @@ from memories.store.bulk_rows import (
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
 
-#: Acts whose redo is the act itself: a merge and a replacement also draw links, a dismissal is of findings.
+#: Acts whose redo performs the act itself: a merge and a replacement also create links, a dismissal marks findings.
 _PERFORMED_AGAIN = (StoredAct.Act.MERGE, StoredAct.Act.REPLACE, StoredAct.Act.DISMISS)
 #: The kind of the link from a merged memory to the kept one.
 MERGED_INTO = "merged_into"

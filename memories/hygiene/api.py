@@ -21,7 +21,7 @@ _MERGE = {"Merge two pairs": {"action": "merge", "ids": [17, 18]}}
 
 
 class HygieneListsEndpoint(Endpoint):
-    """The lengths of all lists."""
+    """Return the lengths of all lists."""
 
     @operation("hygiene_lists", {200: serializers.HygieneListsOutput}, parameters=[serializers.HygieneListsInput])
     def get(self, request: Request) -> Response:
@@ -47,7 +47,7 @@ class HygieneEndpointBase(Endpoint):
 
 
 class HygieneListEndpoint(HygieneEndpointBase):
-    """One list; act on its rows."""
+    """Read one list; act on its rows."""
 
     @operation(
         "hygiene_list", {200: page_of(serializers.HygieneRowOutput)}, 404, parameters=[serializers.HygieneListInput]

@@ -20,13 +20,13 @@ from memories.tenancy.exceptions import Conflict, InvalidInput
 from memories.tenancy.queries.rows import Backlog
 
 ROWS_PER_PAGE = 25
-#: Neighbours of a memory that its page shows.
+#: Maximum open pairs of a memory that its page shows.
 NEIGHBOURS_SHOWN_MAX = 5
-#: Rows of a list that are counted.
+#: Maximum rows of a list that are counted.
 COUNTED_MAX = 1_000
 #: Rows per read for a page, and the maximum number of reads.
 CHUNK_ROWS, CHUNKS_MAX = 100, 20
-#: Characters of a text that a pair shows.
+#: Maximum characters of a text that a pair shows.
 SHOWN_CHARACTERS_MAX = 1_200
 #: Conditions of lists that may have changed since the rows were stored, checked again while reading.
 RETRIEVED = {rules.NEVER_RETRIEVED: Q(memory__retrieval_count=0), rules.UNHELPFUL: Q(memory__retrieval_count__gt=0)}

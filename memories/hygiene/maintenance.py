@@ -23,7 +23,7 @@ from memories.tenancy.scopes import maintenance_scope, tenant_scope
 from memories.tenancy.sweep_locks import SweepLock, sweep_lock, tenants_in_turn
 
 COMPARE_LOCK = "memories.compare-new-memories"
-#: Batches of one tenant in one sweep.
+#: Maximum batches of one tenant in one sweep.
 COMPARE_BATCHES_MAX = 20
 #: Memories per comparison with their partition, and rows of the partition per read.
 COMPARED_BATCH = 500

@@ -97,7 +97,7 @@ class DismissableQuerySet(TenantRows):
         return self.filter(*(path_condition(f"{side}__partition_path", path, exact=False) for side in self.sides))
 
     def with_memories(self) -> Self:
-        """The memories in the same query."""
+        """Load the memories in the same query."""
         derived = [f"{side}__{name}" for side in self.sides for name in ("search_vector", *SEARCH_COLUMNS)]
         return self.select_related(*self.sides).defer(*derived)
 
@@ -113,7 +113,7 @@ class MemoryPairQuerySet(DismissableQuerySet):
     sides = ("older", "newer")
 
     def of_memory(self, memory_id: UUID) -> Self:
-        """Pairs with this memory, the newest first."""
+        """Pairs with this memory, newest first."""
         return self.filter(Q(older_id=memory_id) | Q(newer_id=memory_id)).order_by("-found_at", "-pk")
 
     def found_by_comparison(self) -> Self:
@@ -130,7 +130,7 @@ class MemoryPairQuerySet(DismissableQuerySet):
         return self.filter(Q(older_id__in=ids) | Q(newer_id__in=ids))
 
     def hashes_and_paths(self) -> list[tuple[Any, ...]]:
-        """(id, texts hash, and the current content hash and path of the older and the newer memory)."""
+        """Return (id, texts hash, and the current content hash and path of the older and the newer memory)."""
         now = [f"{side}__{name}" for side in self.sides for name in ("content_hash", "partition_path")]
         return list(self.order_by().values_list("id", "texts_hash", *now))
 

@@ -36,7 +36,7 @@ class ImportReport:
     embedding_error: str = ""
 
     def write(self, command: BaseCommand, subject: str = "") -> None:
-        """Write one line for people, and the reason why embedding stopped."""
+        """Write one line of text, and the reason if embedding stopped."""
         counted_states = (StoreStatus.CREATED, StoreStatus.UPDATED, StoreStatus.EXISTING)
         shown = [state for state in counted_states if self.counts[state] or state != StoreStatus.UPDATED]
         stored = ", ".join(f"{self.counts[state]:,} {state}" for state in shown)

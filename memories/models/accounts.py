@@ -1,4 +1,4 @@
-"""Data of an account in addition to Django's row: the second factor, and notices for its owner."""
+"""Data of an account besides Django's row: the second factor, and notices for its owner."""
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
@@ -25,7 +25,7 @@ class SecondFactor(models.Model):
 
 
 class SignInNotice(models.Model):
-    """Failed sign-ins of an account since the last sign-in, and whether its owner was told of a lock-out (ADR-0196)."""
+    """Failed sign-ins of an account since the last sign-in, and whether a lock-out was reported (ADR-0196)."""
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="+")
     failures = models.PositiveIntegerField(default=0)

@@ -61,7 +61,7 @@ class AuditEntry(models.Model):
             models.Index(fields=["tenant", "actor_id", "-at"], name="audit_of_actor"),
             models.Index(fields=["tenant", "target_kind", "-at"], name="audit_of_kind"),
             models.Index(fields=["tenant", "verb", "-at"], name="audit_of_verb"),
-            # Row-level security lets no operator of arrays use an index (ADR-0259).
+            # Under row-level security, no array operator can use an index (ADR-0259).
             models.Index("tenant", F("target_ids__0"), F("at").desc(), name="audit_about_one"),
             models.Index(
                 *("tenant", F("at").desc()), condition=Q(target_ids__1__isnull=False), name="audit_about_several"
@@ -124,7 +124,7 @@ class StoredAct(models.Model):
     objects = TenantRows.as_manager()
 
     class Meta:
-        #: The name from before the model was renamed: processes of the former version still use it during an upgrade.
+        #: The name from before the model was renamed; processes of the former version use it during an upgrade.
         db_table = "memories_hygieneact"
         indexes = [models.Index(fields=["tenant", "-at"], name="hygiene_act_newest")]
 

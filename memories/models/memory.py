@@ -148,7 +148,7 @@ class Memory(MemoryText):
             bounded_bytes("content", MAX_CONTENT_BYTES, "memory_content_is_bounded"),
             _is_share("confidence", "memory_confidence_is_a_share"),
             _is_share("usefulness_score", "memory_usefulness_is_a_share"),
-            # jsonb prints with spaces that the caller's text need not have had
+            # jsonb is printed with spaces that the caller's text need not contain
             bounded_bytes(
                 "metadata",
                 2 * MAX_METADATA_BYTES,
@@ -187,7 +187,7 @@ class Memory(MemoryText):
                 name="memory_pinned",
                 condition=Q(pinned=True, archived_at__isnull=True),
             ),
-            # Each state is counted along its own index (ADR-0092).
+            # Each state is counted by its own index (ADR-0092).
             models.Index(
                 fields=["tenant", "kind"],
                 include=["tokens_o200k_base"],

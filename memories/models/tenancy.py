@@ -56,7 +56,7 @@ class Tenant(models.Model):
     #: Former languages in which rows may still be derived; queries use these as well.
     former_text_search_configs = ArrayField(models.CharField(max_length=63), default=list, editable=False)
     text_search_changed_at = models.DateTimeField(null=True, editable=False)
-    #: Counted by triggers on tables of settings, whose rows processes keep until it changes (ADR-0116).
+    #: Increased by triggers on tables of settings, whose rows processes cache until it changes (ADR-0116).
     settings_revision = models.BigIntegerField(default=0, db_default=0, editable=False)
 
     objects = TenantQuerySet.as_manager()
@@ -93,7 +93,7 @@ class CommonLexeme(models.Model):
 
 
 class Membership(models.Model):
-    """An operator's access to one tenant; what they may do there comes from their groups."""
+    """An operator's access to one tenant; the operator's groups determine the role there."""
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships", db_index=False

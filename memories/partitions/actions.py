@@ -16,7 +16,7 @@ from memories.tenancy.audit import Actor, ChangedValue, audit_rows, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound, StaleVersion
 
 SNAPSHOT_NAME_CHARACTERS_MAX = 100
-#: Attempts while concurrent writers create and end the same link.
+#: Maximum attempts while concurrent writers create and end the same link.
 DRAW_ATTEMPTS = 3
 
 VersionedTextRow = TypeVar("VersionedTextRow", TenantMemo, PartitionSummary)

@@ -32,11 +32,11 @@ class VersionedTextForm(PlatformForm):
 
     seen_version = forms.IntegerField(min_value=0)
     content = forms.CharField(label="Text", required=False, strip=False)
-    #: The earlier version whose text this is.
+    #: The earlier version whose text is restored.
     restores = forms.IntegerField(required=False, min_value=1)
 
     def result_text(self, version: int) -> str:
-        """Return what it did to save the text as `version`."""
+        """Return a sentence about the result of saving the text as `version`."""
         if version == self.cleaned_data["seen_version"]:
             return "No changes made."
         restored = self.cleaned_data["restores"]
@@ -53,7 +53,7 @@ class SummaryForm(VersionedTextForm):
 
 
 class SnapshotForm(PlatformForm):
-    """A name for a recorded time (UTC); without one, for now."""
+    """A name for a recorded time (UTC); without a time, for the current one."""
 
     name = forms.CharField(max_length=100)
     recorded_at = forms.DateTimeField(label="Recorded time", required=False)

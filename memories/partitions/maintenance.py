@@ -10,7 +10,7 @@ from memories.services.time_limits import in_time
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
 from memories.tenancy.sweep_locks import tenants_in_turn
 
-#: Changes folded in one transaction.
+#: Maximum changes folded in one transaction.
 FOLD_BATCH = 5_000
 
 

@@ -155,7 +155,7 @@ class SnapshotInput(StrictSerializer):
 
 
 class SnapshotReferenceError(ValueError):
-    """Neither `now` nor the id of a snapshot."""
+    """The text is neither `now` nor the id of a snapshot."""
 
     code = "invalid_choice"
     detail = "Must be `now` or the id of a snapshot."

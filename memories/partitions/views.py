@@ -31,7 +31,7 @@ from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.rendering import loads_result_later, render_page
 
 _VERSIONS_MAX = 50
-#: The tokens of longer texts are not counted while typing.
+#: The tokens of longer texts are not counted while they are entered.
 COUNTED_CHARACTERS_MAX = 100_000
 SNAPSHOTS_SHOWN_MAX = 200
 TODAY = "today"
@@ -74,7 +74,7 @@ def _memo_page(request: HtmxRequest, form: VersionedTextForm | None) -> HttpResp
 
 @tenant_page(to_change="operator")
 def text_tokens(request: HtmxRequest) -> HttpResponseBase:
-    """Count the tokens of a text while it is typed."""
+    """Return the tokens of a text while it is entered."""
     text = normalise_content(with_unix_line_ends(request.POST.get("content", "")))
     tokens = count_tokens(text) if len(text) <= COUNTED_CHARACTERS_MAX else None
     return render_page(request, "memories/partitions/_text_tokens.html", {"tokens": tokens})

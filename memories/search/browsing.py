@@ -94,7 +94,7 @@ class MemorySearchResult:
 
     @property
     def by_words(self) -> int:
-        """How many results contain a word of the query."""
+        """The number of results that contain a word of the query."""
         return sum(hit.is_by_words for hit in self.hits)
 
 
@@ -203,7 +203,7 @@ def find_memories_by_id_or_text(tenant_id: UUID, text: str, *, count: int, by: A
 def suggested_memories(tenant_id: UUID, text: str, *, count: int, now: datetime) -> list[Memory]:
     """Return memories in any state by id prefix, else live ones by words, best first; inside a scope.
 
-    It stores no audit entry, because somebody is still typing (ADR-0274).
+    It stores no audit entry, because the text is still being entered (ADR-0274).
     """
     memories = Memory.objects.for_tenant(tenant_id)
     bounds = id_prefix_bounds(text)

@@ -1,4 +1,4 @@
-"""The form for the search language."""
+"""The form that changes the search language of a tenant."""
 
 from collections.abc import Iterable
 from typing import Any, cast

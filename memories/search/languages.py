@@ -13,9 +13,9 @@ from memories.services.time_limits import in_time
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
 from memories.tenancy.sweep_locks import tenants_in_turn
 
-#: Rows derived in one transaction.
+#: Maximum rows recomputed in one transaction.
 DERIVED_BATCH = 500
-#: Writers that saw the former language have ended by then.
+#: After this time, no writer that saw the former language is still running.
 FORMER_LANGUAGE_QUERIED_FOR = timedelta(minutes=15)
 
 

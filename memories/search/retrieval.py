@@ -234,7 +234,7 @@ def _rank(
     by_text = matching.read_traced(trace) if matching is not None and second.is_open else {}
     lexemes = query.lexemes if matching is None else matching.text.lexemes
     early = None
-    if by_text and nearest is not None and nearest.ranking is not None:  # the second connection has nothing to do
+    if by_text and nearest is not None and nearest.ranking is not None:  # the second connection is idle
         with second.sending():
             likely = request.gate.choose_results(list(by_text), by_text, 0)
             early = _send_candidates(request, replace(query, lexemes=lexemes), likely[: len(likely) // 2])

@@ -217,7 +217,7 @@ def find_nearest(
 def send_nearest(
     scope: SearchScope, vector: EmbeddingVectors, model: str, tokens: str, *, wanted: int, size: SentScopeSize
 ) -> "SentVectorSearch":
-    """Send the same query for a scope whose size is known."""
+    """Send the query of `find_nearest` for a scope whose size is known."""
     measured = read_scope_size(scope, size, len(vector))
     return SentVectorSearch.send(plan_vector_search(measured, wanted=wanted), scope, vector, model, tokens, measured)
 

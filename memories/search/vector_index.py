@@ -30,7 +30,7 @@ INSERTED_TOGETHER = 100
 #: Memory of a vector in an index that is being built, besides two bytes for each of its numbers; 715 were measured.
 #: What does not fit is inserted row by row, which takes several times as long (ADR-0227).
 BUILT_BYTES = 900
-#: Time of one run of insertions; the next run continues.
+#: Maximum time of one run of insertions; the next run continues.
 INSERTION_SECONDS = 4.0
 FORMER_TAIL_SECONDS = 60
 
@@ -57,7 +57,7 @@ class VectorIndexState(StrEnum):
 
     BUILT = "built"
     PRESENT = "present"
-    #: Another process is at it.
+    #: Another process builds or extends an index.
     BUSY = "busy"
 
 
@@ -122,7 +122,7 @@ def _extend(model: IndexedModel, owner: str | None) -> int:
 
 
 def tail_lengths() -> dict[str, int]:
-    """By model: the vectors that its index does not contain yet."""
+    """Return by model the number of vectors that its index does not contain yet."""
     lengths = {}
     for model in models_to_index():
         if (index := vector_index(model.name)) is not None:

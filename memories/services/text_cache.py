@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import lru_cache, update_wrapper
 from typing import Concatenate, ParamSpec, TypeVar
 
-#: Longer texts and words are read again each time: a thousand of them would fill a process.
+#: Longer texts and words are not cached, because a thousand of them would fill a process's memory.
 CHARACTERS_KEPT_MAX = 500
 
 P = ParamSpec("P")

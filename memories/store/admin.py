@@ -109,9 +109,9 @@ class ConfidenceFilter(admin.SimpleListFilter):
         return queryset.with_confidence(low, high)
 
 
-#: Tenants whose import pages the list of memories links to.
+#: Maximum tenants whose import pages the list of memories links to.
 IMPORT_TENANTS_MAX = 20
-#: Partitions that the filter of the list offers.
+#: Maximum partitions that the filter of the list offers.
 PARTITIONS_OFFERED = 50
 #: Fields of a memory that the platform maintains.
 _MAINTAINED = (
@@ -171,11 +171,11 @@ class MemoryAdmin(TenantModelAdmin):
         return rows
 
     def get_search_results(self, request: HttpRequest, queryset: Any, search_term: str) -> Any:  # noqa: ARG002
-        """Full-text search, as agents use it."""
+        """Search by full text, as agents do."""
         return (queryset.matching(search_term) if search_term else queryset), False
 
     def has_change_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
-        """An archived memory is restored before it is changed."""
+        """Refuse changes of an archived memory, which has to be restored first."""
         is_archived = isinstance(obj, Memory) and obj.archived_at is not None
         return super().has_change_permission(request, obj) and not is_archived
 
@@ -207,7 +207,7 @@ class MemoryAdmin(TenantModelAdmin):
 
     @admin.action(description="Archive selected memories", permissions=["change"])
     def archive_selected(self, request: HttpRequest, queryset: Any) -> None:
-        """Archive them; "Restore selected memories" undoes it."""
+        """Archive the selected memories; "Restore selected memories" undoes it."""
         rows = list(queryset)
         for row in rows:
             with tenant_scope(row.tenant_id):
@@ -259,7 +259,7 @@ class MemoryAdmin(TenantModelAdmin):
 
     @admin.action(description="Re-embed selected memories", permissions=["change"])
     def embed_selected(self, request: HttpRequest, queryset: Any) -> None:
-        """Queue them; a local model computes the vectors right after the commit."""
+        """Queue the selected memories; a local model computes the vectors directly after the commit."""
         chosen = sorted(queryset, key=lambda memory: str(memory.tenant_id))
         queued = 0
         for tenant, rows in groupby(chosen, key=lambda memory: memory.tenant):

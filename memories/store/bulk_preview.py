@@ -12,9 +12,9 @@ from memories.services.hygiene.statements import states_the_same
 from memories.services.store import bulk
 from memories.tenancy.exceptions import Conflict, InvalidInput
 
-#: Memories whose text a preview shows.
+#: Maximum memories whose text a preview shows.
 EXAMPLES_MAX = 10
-#: Days in which a retrieval counts as recent.
+#: The number of days for which a retrieval counts as recent.
 RECENT_DAYS = 30
 
 

@@ -23,14 +23,14 @@ COMMON_KINDS = ("fact", "preference", "procedure", "episode", "synthesis")
 #: Kinds of links that a form offers; others can be typed.
 DEFAULT_LINK_KIND = "related"
 COMMON_LINK_KINDS = (DEFAULT_LINK_KIND, "supports", "contradicts", "explains")
-#: Characters of the text that a list is searched for.
+#: Maximum characters of the text that a list is searched for.
 QUERY_MAX_CHARACTERS = 800
-#: Of such a text percent-encoded, because the address of the list, and those that return to it, contain it.
+#: Maximum characters of such a text when percent-encoded, because the URLs of the list and back to it contain it.
 QUERY_ENCODED_MAX = 3_200
-#: Rows of a list in one bulk action, and digits of a version number.
+#: Maximum rows of a list in one bulk action, and maximum digits of a version number.
 ROWS_SELECTED_MAX = 200
 DIGITS_MAX = 18
-#: Characters of the query string of the list to return to.
+#: Maximum characters of the query string of the list to return to.
 BACK_MAX_CHARACTERS = 12_000
 
 
@@ -47,7 +47,7 @@ class KindField(forms.CharField):
 
 
 class SearchTextField(forms.CharField):
-    """A text that is sent in an address, whose length is limited (ADR-0307)."""
+    """A text that is sent in a URL, whose length is limited (ADR-0307)."""
 
     def __init__(self, *, label: str = "Search", max_length: int = QUERY_MAX_CHARACTERS, **kwargs: Any) -> None:
         super().__init__(label=label, required=False, max_length=max_length, **kwargs)

@@ -15,7 +15,7 @@ from memories.services.tokens import count_tokens
 from memories.store.replaceable import replaceable_memories
 from memories.store.store_results import StoreResult, StoreStatus, invalid_rows, source_changes
 
-#: Of a live memory: partition path, content hash, source id.
+#: The key of a live memory: partition path, content hash, source id.
 _Key = tuple[str, str, str]
 #: The reason of a row that repeats an earlier one.
 REPEATED = "repeated"
@@ -41,7 +41,7 @@ class _LiveMemories:
     now: datetime
     by_key: dict[_Key, Memory] = field(default_factory=dict)
     by_source: dict[tuple[str, str], list[Memory]] = field(default_factory=lambda: defaultdict(list))
-    #: Keys of memories that earlier rows would create or change.
+    #: The keys of memories that earlier rows would create or change.
     written: set[_Key] = field(default_factory=set)
 
     def read(self, rows: Sequence[NewMemory]) -> None:

@@ -27,7 +27,7 @@ from memories.store.queries.texts import spans_around
 from memories.store.search_scope import CandidateRows, SearchScope
 from memories.tenancy.queries.prepared import SentStatement
 
-#: Edges that are followed from one memory; an agent may draw any number of them.
+#: Maximum links that are followed from one memory; an agent may create any number of them.
 MAX_LINKS_FOLLOWED = 200
 #: The times of a candidate that a context gives with its text.
 TIME_FIELDS = ("created_at", "valid_from", "valid_to")
@@ -337,7 +337,7 @@ def _plain_candidate(row: Sequence[Any], lexemes: Sequence[str], ranks: Candidat
     values["text_rank"] = ranks.by_text.get(key)
     values["fused_score"] = ranks.fused.get(key)
     candidate = Candidate.__new__(Candidate)
-    object.__setattr__(candidate, "__dict__", values)  # in one step, instead of twenty guarded assignments
+    object.__setattr__(candidate, "__dict__", values)  # in one step instead of twenty guarded assignments
     return candidate
 
 

@@ -20,10 +20,10 @@ from memories.tenancy.queries.insertions import Insertion
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
 from memories.tenancy.sweep_locks import tenants_in_turn
 
-#: Contexts folded in one transaction.
+#: Maximum contexts folded in one transaction.
 TICKS_PER_FOLD = 500
 IDEMPOTENCY_TTL = timedelta(hours=24)
-#: Rows deleted in one transaction.
+#: Maximum rows deleted in one transaction.
 FORGET_BATCH = 10_000
 
 MemoryId = TypeVar("MemoryId", UUID, str)

@@ -1,4 +1,4 @@
-"""What all of Django admin shares: who gets in, which tenants a request reads, and what only superusers see (ADR-0097).
+"""The base of Django admin: who has access, which tenants a request reads, what only superusers see (ADR-0097).
 
 A request reads the tenants of the signed-in person; the actions it calls write in one tenant at a time.
 """
@@ -47,7 +47,7 @@ def tenant_ids_of(request: HttpRequest) -> list[UUID]:
 
 
 class PlatformAdminSite(admin.AdminSite):
-    """Lets in the role admin; a model whose admin is not confined to tenants is for superusers."""
+    """Admits the role admin; models whose admin is not limited to tenants are for superusers."""
 
     def has_permission(self, request: HttpRequest) -> bool:
         return isinstance(request.user, User) and role_of(request.user) is Role.ADMIN
@@ -74,11 +74,11 @@ class PlatformAdminSite(admin.AdminSite):
         return super().autocomplete_view(request)
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:  # noqa: ARG002
-        """Leave signing in to the console's page."""
+        """Redirect to the sign-in page of the console."""
         return HttpResponseRedirect(reverse("admin:index"))
 
     def password_change(self, request: HttpRequest, extra_context: Any = None) -> Any:  # noqa: ARG002
-        """Leave it to the console's page, which limits guesses of the old password and records the change."""
+        """Redirect to the console's page, which limits guesses of the old password and records the change."""
         return HttpResponseRedirect(reverse("password-change"))
 
 

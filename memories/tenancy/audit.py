@@ -30,10 +30,10 @@ logger = logging.getLogger(__name__)
 #: Characters of the hash of a query.
 _QUERY_HASH_CHARACTERS = 16
 _UNLESS_RECORDED = "ON CONFLICT DO NOTHING"
-#: Ids of the latest reads whose entries this process has committed, which it need not send again.
+#: Ids of the latest reads whose entries this process has committed and need not send again.
 _recorded: set[UUID] = set()
 _RECORDED_MAX = 10_000
-#: The searches of a page that changes while somebody types are recorded if no others follow within this time.
+#: The searches of a page that changes while a person types are recorded if no others follow within this time.
 SETTLED_SECONDS = 3
 _PLACE_SECONDS = 60
 _SETTLED = "memories.tasks.record_settled_searches_task"
@@ -43,7 +43,7 @@ _live: ContextVar[list[dict[str, Any]] | None] = ContextVar("searches of a live 
 
 @dataclass(frozen=True)
 class Actor:
-    """An operator, an API key or the system. `label` is for people: a user name, a key's name."""
+    """An operator, an API key or the system. `label` is the displayed name: a user name or a key's name."""
 
     kind: str
     id: str = ""
@@ -115,7 +115,7 @@ def record_audit(
 
 
 def as_stored_value(value: Any) -> Any:
-    """Return a value as a stored act keeps it: times and ids as text, times to the microsecond."""
+    """Return a value in the form of a stored act: times and ids as text, times to the microsecond."""
     return orjson.loads(orjson.dumps(value))
 
 
@@ -168,7 +168,7 @@ def record_search(
     """Record that an actor searched a partition, "" for the tenant (ADR-0274). Opens its own scope.
 
     The query is stored as a keyed hash: equal queries have the same, and only with `SECRET_KEY` can one be guessed.
-    Inside `live_searches`, it is only noted.
+    Inside `live_searches`, it is only collected.
     """
     query_hash = _keyed_hash("query", tenant_id, query)[:_QUERY_HASH_CHARACTERS]
     target = ("partition", partition) if partition else ("tenant", str(tenant_id))
@@ -183,7 +183,7 @@ def record_search(
 
 @contextmanager
 def live_searches() -> Iterator[list[dict[str, Any]]]:
-    """Note the searches in the block for `record_once_settled`."""
+    """Collect the searches in the block for `record_once_settled`."""
     searches: list[dict[str, Any]] = []
     token = _live.set(searches)
     try:

@@ -30,7 +30,7 @@ from memories.tenancy.scopes import maintenance_scope, tenant_scope
 from memories.tenancy.sweep_locks import tenants_in_turn
 from memory_platform.postgres.roles import logged_in_for_maintenance
 
-#: Entries sealed in one transaction.
+#: Maximum entries sealed in one transaction.
 SEALED_BATCH = 1_000
 #: Seals per read of a check.
 CHECKED_BATCH = 2_000
@@ -206,8 +206,8 @@ def _check_and_store(tenant_id: UUID, now: datetime) -> bool:
         before = last_audit_check(tenant_id)
     known = KnownSeal(before.last_number, before.last_hash) if before else None
     is_whole = before is None or _needs_whole(before, now)
-    # of a check that ran out of time; a complete check must not continue where an hourly one stopped, which skipped the
-    # start
+    # of a check that ran out of time; a complete check must not continue where an hourly one stopped, because that one
+    # skipped the start
     place = f"audit-check.{'whole' if is_whole else 'hourly'}.{tenant_id}"
     start = KnownSeal(*cache.get(place, (BEFORE_ALL.number, BEFORE_ALL.seal_hash)))
     keep = partial(_keep_place, place)

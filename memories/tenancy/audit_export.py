@@ -9,7 +9,7 @@ from memories.services.store.record_files import record_header, record_line
 from memories.services.tenancy.audit_targets import displayed_target_id
 from memories.tenancy.scopes import tenant_scope
 
-#: Entries in one transaction.
+#: Maximum entries read in one transaction.
 BATCH = 1_000
 COLUMNS = (
     *(

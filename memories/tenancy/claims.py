@@ -8,7 +8,7 @@ from memories.models import Tenant
 from memories.tenancy.queries.rows import ClaimedRows
 from memories.tenancy.scopes import tenant_scope
 
-#: Pieces of work of one kind and tenant that workers may run at the same time: half of a worker's processes.
+#: Maximum jobs of one kind and tenant that workers run at the same time: half of a worker's processes.
 TENANT_CLAIMS_MAX = 2
 
 

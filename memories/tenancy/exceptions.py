@@ -6,7 +6,7 @@ from memories.services.store.drafts import FieldProblem
 
 
 class PlatformError(Exception):
-    """An error that the caller can fix: `code` for programs, `detail` for people, `field` if one caused it.
+    """An error that the caller can correct: `code` for programs, `detail` for people, `field` if one caused it.
 
     `retry_after` is the number of seconds after which the same request may succeed, 0 if it never will.
     """

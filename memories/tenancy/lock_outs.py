@@ -21,7 +21,7 @@ from memory_platform.web.times import format_time, format_wait
 
 logger = logging.getLogger(__name__)
 
-#: Lock-outs of one run; the next one continues.
+#: Maximum lock-outs of one run; the next run continues.
 REPORTED_BATCH = 100
 _TEXT = """There were {failures} to the account {username} since {since} UTC. Further attempts wait up to {wait}.
 
@@ -36,7 +36,7 @@ def report_lock_outs(*, now: datetime) -> int:
     for notice in while_in_time(list(SignInNotice.objects.unreported()[:REPORTED_BATCH])):
         try:
             reported += _report(notice, now)
-        except (InterfaceError, OperationalError):  # the database is away: the task is repeated
+        except (InterfaceError, OperationalError):  # the database is unreachable; the task is repeated
             raise
         except Exception as error:  # noqa: BLE001 - such as an account that was deleted meanwhile
             log_place_of(error, logger)

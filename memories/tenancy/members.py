@@ -65,7 +65,7 @@ def tenants_of(operator: Operator) -> list[Tenant]:
 
 
 def tenants_of_user(user: User) -> list[Tenant]:
-    """Return the same for a user, who need not have signed in."""
+    """Return the tenants of a user, who need not have signed in."""
     with authentication_scope():
         tenants = Tenant.objects.visible()
         return list(tenants if user.is_superuser else tenants.of_member(user.pk))

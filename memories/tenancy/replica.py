@@ -1,4 +1,4 @@
-"""Reading from a streaming replica while it has all that the tenant has written (ADR-0191)."""
+"""Read from a streaming replica while it has everything that the tenant has written (ADR-0191)."""
 
 import logging
 import threading
@@ -75,7 +75,7 @@ class ReplicaLag:
             self._awaited = now, written
 
     def note_failure(self, error: Exception) -> None:
-        """Leave the replica alone for a while."""
+        """Do not use the replica for a while."""
         logger.warning("The replica cannot be read (%s); the primary is.", type(error).__name__)
         self.is_down, self._complete_until, self._awaited = True, -inf, (-inf, inf)
         self._next_check = self._clock() + RETRY_SECONDS

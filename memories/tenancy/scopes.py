@@ -20,7 +20,7 @@ from memories.tenancy.row_scope_tokens import row_scope_token
 from memory_platform.postgres.base import DatabaseWrapper, TransactionStart
 from memory_platform.postgres.roles import logged_in_across_tenants
 
-#: Attempts at a write that meets a conflict each time, before the client has to repeat it.
+#: Maximum attempts at a write that conflicts with others, before the client has to repeat it.
 CONFLICT_TRIES_MAX = 3
 
 Result = TypeVar("Result")

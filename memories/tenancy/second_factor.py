@@ -20,7 +20,7 @@ WRONG_CODE = "The code is wrong, already used or expired."
 
 @dataclass(frozen=True)
 class UsedCode:
-    """A right code: of the app or a recovery code, and how many recovery codes are left."""
+    """A correct code: whether it is of the app or a recovery code, and how many recovery codes are left."""
 
     is_recovery: bool
     recovery_codes_left: int

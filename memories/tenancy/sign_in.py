@@ -62,9 +62,9 @@ def _notice() -> Iterator[None]:
 
 @_notice()
 def note_failed_sign_in(keys: SignInKeys, *, username: str, now: datetime) -> None:
-    """Note a failed attempt for the owner of the account, if it exists; the worker reports a lock-out.
+    """Record a failed attempt for the owner of the account, if it exists; the worker reports a lock-out.
 
-    A lock-out begins when attempts have to wait, and is not noted again before the counts are forgotten.
+    A lock-out begins when attempts have to wait, and is not recorded again before the counts are reset.
     """
     user = users_by_username(username).first()
     if user is None or not user.is_active:

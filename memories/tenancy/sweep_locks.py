@@ -1,4 +1,4 @@
-"""What sweeps share in the cache: a lock that names its owner, and the tenant at which one ran out of time."""
+"""The state of sweeps in the cache: a lock that names its owner, and the tenant at which a sweep ran out of time."""
 
 import logging
 from bisect import bisect_right
@@ -36,7 +36,7 @@ class SweepLock:
         return self._if_owned("touch", "expire", SWEEP_LEASE_SECONDS)
 
     def release(self) -> bool:
-        """Give the lock back; False if another sweep has it now."""
+        """Release the lock; return False if another sweep has it now."""
         return self._if_owned("delete", "del")
 
     def _if_owned(self, change: str, command: str, *arguments: Any) -> bool:

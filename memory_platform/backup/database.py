@@ -188,7 +188,7 @@ def _compare(found: dict[str, Any], expected: dict[str, Any]) -> None:
 
 
 def _take_place(superuser_url: str, database: str, restored: str) -> None:
-    """Rename both databases in one transaction."""
+    """Replace the database with the restored one by renaming both in one transaction."""
     replaced = REPLACED.format(database)
     _drop(superuser_url, replaced)
     rename = sql.SQL("ALTER DATABASE {} RENAME TO {}")

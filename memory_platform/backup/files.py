@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 FORMAT = "memory-platform-backup 1"
 CHUNK_BYTES = 1024 * 1024
 HEADER_BYTES_MAX = 64 * 1024 * 1024
-#: Of scrypt: 128 MiB and about half a second for one guess (ADR-0133).
+#: The parameters of scrypt: one guess takes 128 MiB and about half a second (ADR-0133).
 SCRYPT = {"n": 2**17, "r": 8, "p": 1}
 SCRYPT_BYTES_MAX = 256 * 1024 * 1024
 SALT_BYTES = KEY_BYTES = 32
@@ -32,7 +32,7 @@ class BackupError(Exception):
 
 
 class Reader(Protocol):
-    """A stream that a restore reads from."""
+    """A stream from which a restore reads."""
 
     def read(self, size: int, /) -> bytes: ...
 
@@ -87,7 +87,7 @@ def read_backup(file: BinaryIO, *, passphrase: Callable[[], str]) -> tuple[dict[
 
 
 class _Joined:
-    """The manifest before the dump."""
+    """A stream of the manifest followed by the dump."""
 
     def __init__(self, first: bytes, then: Reader) -> None:
         self._first, self._then = BytesIO(first), then

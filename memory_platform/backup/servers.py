@@ -16,7 +16,7 @@ from memory_platform.embedded.provision import DatabaseLogin, embedded_logins
 from memory_platform.postgres.roles import API, CONSOLE, MAINTENANCE
 
 _STOP_SECONDS = 30.0
-#: Settings with addresses of servers, which differ between deployments.
+#: Settings with URLs of servers, which differ between deployments.
 _ADDRESSES = ("DATABASE_", "CELERY_BROKER_URL", "CACHE_URL", "DATA_DIR", "HOST", "PORT")
 
 
@@ -73,7 +73,7 @@ def _embedded_superuser_url(*, is_exclusive: bool) -> Iterator[str]:
 
 
 def settings_of_deployment() -> dict[str, str]:
-    """Return the environment variables that settings have read, with the secret key, without addresses of servers."""
+    """Return the environment variables that settings have read, with the secret key, without URLs of servers."""
     names = {name for name in settings.ENVIRONMENT_NAMES if not name.startswith(_ADDRESSES)}
     own = {name: value for name in sorted(names) if (value := os.environ.get(name))}
     return {**own, "SECRET_KEY": settings.SECRET_KEY}

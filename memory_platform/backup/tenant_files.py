@@ -156,7 +156,7 @@ def _names(table: TenantTable, tenant_id: UUID) -> dict[str, sql.Composable]:
 def _digests(tenant_id: UUID) -> dict[str, list[Any]]:
     """Return the number of rows of each table and a sum of hashes of them, without the tenant's own id and name.
 
-    Derived columns are left out too.
+    Derived columns are excluded too.
     """
     found = {}
     for table in tenant_tables():
@@ -231,7 +231,7 @@ class _Loader:
         self._tables = {table.name: table for table in tenant_tables()}
 
     def load(self, lines: Iterator[tuple[int, str]]) -> dict[str, Any]:
-        """Insert all rows and return the digests of the last line."""
+        """Insert all rows and return the values of the last line, which contains the digests."""
         seen: set[str] = set()
         last: tuple[int, str] = (0, "")
 
@@ -295,7 +295,7 @@ class _Loader:
 def _compare(found: dict[str, list[Any]], end: dict[str, Any], *, is_copy: bool) -> int:
     """Raise `BackupError` if tables differ; return how many rows were skipped because of their users."""
     users = {table.name for table in tenant_tables() if table.users}
-    if is_copy:  # whose keys are revoked: as many, but not the same
+    if is_copy:  # a copy's keys are revoked: as many rows, but with other values
         keys = ApiKey._meta.db_table
         found, end = found | {keys: found[keys][:1]}, end | {keys: end[keys][:1]}
     different = [name for name in sorted((found.keys() | end.keys()) - users) if found.get(name) != end.get(name)]

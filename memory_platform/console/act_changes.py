@@ -1,4 +1,4 @@
-"""What acts changed, in a few words: former and new values. Called inside a scope."""
+"""Short texts about what acts changed: former and new values. Called inside a scope."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,9 +10,9 @@ from django.db.models import Q
 from memories.models import AuditEntry, Memory, MemoryVersion, StoredAct
 from memories.store.queries.texts import SEARCH_COLUMNS
 
-#: Changes of an act that are shown.
+#: Maximum changes of an act that are shown.
 CHANGES_SHOWN_MAX = 3
-#: Characters of a former or new value.
+#: Maximum characters of a former or new value.
 _VALUE_CHARACTERS = 60
 #: Fields that the label states, or that are derived from the text.
 _UNSHOWN = ("archived_at", "member", "statements", "candidates", "receipt_id")
@@ -67,7 +67,7 @@ def _changed_fields(entry: AuditEntry) -> list[str]:
 
 def _changes(act: StoredAct) -> Iterator[str]:
     """Yield the former and the new values of an act, with the number of memories of each."""
-    if act.act == StoredAct.Act.MERGE and act.kept:  # the undo of one keeps none
+    if act.act == StoredAct.Act.MERGE and act.kept:  # the undo of a merge keeps no memory
         yield f"{len(act.archived_ids):,} merged into {len(act.kept):,}"
     if act.act == StoredAct.Act.IMPORT:
         yield f"{act.changed_count:,} created"  # type: ignore[attr-defined]
@@ -87,7 +87,7 @@ def _changed_values(changed: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _value(field: str, value: Any) -> str:
-    """Return a value in a few words: of a list, how many it has."""
+    """Return a value as short text; for a list, the number of its elements."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):

@@ -1,6 +1,5 @@
 """The targets of acts by text or name: for display on Activity, and for its search. Inside a scope."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,17 +27,16 @@ from memories.models import (
 )
 from memories.search.queries.lexemes import tenant_query_lexemes
 from memories.services.search.planner import match_rarest
-from memories.services.tenancy.audit_targets import audit_target_page, displayed_target_id
+from memories.services.tenancy.audit_targets import UUID_TEXT, audit_target_page, displayed_target_id
 from memories.tenancy.queries.tenants import members_of
 
-#: Targets of an act that are shown.
+#: Maximum targets of an act that are shown.
 TARGETS_SHOWN_MAX = 3
 _EXCERPT_CHARACTERS = 90
-#: Rows of a kind that a text finds.
+#: Maximum rows of a kind that a text finds.
 _NAMED_MAX = 100
-#: Characters of the id of a target without a name.
+#: The number of characters shown of the id of a target without a name.
 _ID_CHARACTERS = 8
-_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TITLED = ("compaction", "partition_summary", "session")
 #: The model and the column of the names of other targets.
 _NAMED: Mapping[str, tuple[Any, str]] = {
@@ -122,12 +120,12 @@ def _unnamed(kind: str, target_id: str) -> str:
     """Return the label of a target without a name."""
     title = kind.replace("_", " ").capitalize()
     match kind:
-        case "tenant" | "tenant_memo":  # there is one
+        case "tenant" | "tenant_memo":  # a tenant has one
             return title
-        case "message":  # of an assistant that only calls tools
+        case "message":  # a message of an assistant that only calls tools
             return "Message without text"
         case "prompt":
             return f"Version {target_id}"
         case "alert_rule":
             return target_id.replace("_", " ").capitalize()
-    return f"{title} {target_id[:_ID_CHARACTERS]}" if _UUID.fullmatch(target_id) else displayed_target_id(target_id)
+    return f"{title} {target_id[:_ID_CHARACTERS]}" if UUID_TEXT.fullmatch(target_id) else displayed_target_id(target_id)

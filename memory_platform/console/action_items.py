@@ -24,7 +24,7 @@ class ActionItem:
     nouns: tuple[str, str]
     advice: str
     read: Callable[[Collection[UUID]], Mapping[UUID, Backlog]]
-    #: The name of a URL, its further arguments after slashes, its query.
+    #: The name of a URL, then its further arguments after slashes and its query.
     page: str
     icon: str
     is_failure: bool = False
@@ -33,14 +33,14 @@ class ActionItem:
 
     @property
     def address(self) -> str:
-        """The address of the page that shows them."""
+        """The URL of the page that shows the items."""
         path, mark, query = self.page.partition("?")
         name, *more = path.split("/")
         return f"{reverse(name, args=[self.tenant_id, *more])}{mark}{query}"
 
     @property
     def text(self) -> str:
-        """The kind in singular or plural."""
+        """The name of the kind in singular or plural, by the number of items."""
         return self.nouns[self.backlog.count != 1]
 
 

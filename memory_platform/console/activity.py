@@ -46,7 +46,7 @@ _PARTS = ("archive_memory", "restore_memory")
 #: Acts that leave a version of a memory.
 _WRITTEN = ("store_memory", "update_memory")
 _CREATED_BUDGETS = ("create_budget_profile", "restore_budget_profile")
-#: Kinds of which a tenant has one target.
+#: The kinds of which a tenant has only one target.
 _SINGLE = ("tenant_memo", "prompt")
 #: Of acts at the same time, only those of the highest rank are shown: undoing an approval also rolls it back.
 _PARTS_OF_OTHERS = (*_PARTS, *_WRITTEN, "store_memories", "link_memories", "unlink_memories")
@@ -62,7 +62,7 @@ class ActRow:
     targets: Sequence[ActTarget]
     changes: Sequence[str] = ()
     undo: str = ""
-    #: Whether the values were stored that its undo needs.
+    #: Whether the values that its undo needs were stored.
     has_values: bool = True
 
     @property
@@ -83,7 +83,7 @@ class ActRow:
 
     @property
     def more(self) -> int:
-        """How many changed rows are not shown."""
+        """The number of changed rows that are not shown."""
         return max(len(self.entry.target_ids) - TARGETS_SHOWN_MAX, 0) if self.entry.target_kind == "memory" else 0
 
 
@@ -127,7 +127,10 @@ def read_acts(tenant_id: UUID, entries: Sequence[AuditEntry], *, is_admin: bool)
     return [
         ActRow(
             entry,
-            targets=[act_target(tenant_id, entry, place, texts, is_admin) for place in range(_shown_targets(entry))],
+            targets=[
+                act_target(tenant_id, entry, place, texts, is_admin)
+                for place, _ in enumerate(entry.target_ids[:TARGETS_SHOWN_MAX])
+            ],
             changes=changes_of(entry, acts.get(entry.pk), edited),
             undo=_shown_state(entry, states.get(entry.pk, ""), is_admin),
             has_values=entry.pk in acts or entry.verb not in _STORED,
@@ -157,10 +160,6 @@ def _largest(entries: Sequence[AuditEntry]) -> list[AuditEntry]:
     for _, act, rank in ranks:
         highest[act] = max(rank, highest.get(act, 0))
     return [entry for entry, act, rank in ranks if rank == highest[act]]
-
-
-def _shown_targets(entry: AuditEntry) -> int:
-    return min(len(entry.target_ids), TARGETS_SHOWN_MAX)
 
 
 def is_archived_by(entry: AuditEntry, memory: Memory) -> bool:

@@ -15,7 +15,7 @@ KEY, MEMORY, CONTEXT, RECEIPT, GOLDEN = "key", "memory", "context", "receipt", "
 
 @dataclass(frozen=True)
 class FirstStep:
-    """One step."""
+    """One step: its name, its title, and whether it is done."""
 
     name: str
     title: str
@@ -36,7 +36,7 @@ class Checklist:
 
     @property
     def done(self) -> int:
-        """How many of the required steps are done."""
+        """The number of required steps that are done."""
         return sum(step.is_done for step in self.required)
 
     @property

@@ -17,14 +17,14 @@ from memories.services.tenancy.id_prefix import id_prefix_bounds
 from memories.tenancy.audit import Actor
 from memories.tenancy.queries.rows import TenantRows
 
-#: Results of each kind; the lists show the rest.
+#: Maximum results of each kind; the lists show the others.
 SHOWN_MAX = 5
 SEARCH_CHARACTERS_MIN = 2
 
 
 @dataclass(frozen=True)
 class GlobalSearchResult:
-    """One search result: its address, text and detail."""
+    """One search result: its URL, text and detail."""
 
     address: str
     text: str
@@ -76,7 +76,7 @@ def search_everything(
 
 
 def address_in(tenant_id: UUID, name: str, *more: object, **query: str) -> str:
-    """Return the address of a page of the tenant, with a query string."""
+    """Return the URL of a page of the tenant, with a query string."""
     address = reverse(name, args=[tenant_id, *more])
     return f"{address}?{urlencode(query)}" if query else address
 

@@ -117,7 +117,7 @@ def component_states() -> dict[str, ComponentState]:
 
 
 def component_state(check: Callable[[], str]) -> ComponentState:
-    """Return the result of a check, or the reason for its failure without any address."""
+    """Return the result of a check, or the reason for its failure without any URL."""
     start = time.perf_counter()
     try:
         is_ok, detail = True, check()
@@ -206,11 +206,11 @@ def _row(sql: str, parameters: list[str] | None = None) -> tuple[object, ...]:
         cursor.execute(f"SET LOCAL statement_timeout = {STATEMENT_TIMEOUT_MILLISECONDS}")
         cursor.execute(sql, parameters)
         row = tuple(cursor.fetchone() or ())
-        cursor.execute("SET LOCAL statement_timeout TO DEFAULT")  # for the transaction around this one, if any
+        cursor.execute("SET LOCAL statement_timeout TO DEFAULT")  # for an enclosing transaction
         return row
 
 
-#: Others do its work while it is down.
+#: Components whose work others take over while they are down.
 OPTIONAL = frozenset({"replica"})
 NEED_DATABASE = frozenset({"vector", "role", "migrations", "embedding_models"})
 #: In the order of the response: the database first.

@@ -32,7 +32,7 @@ JOB_KINDS = (
 
 @dataclass(frozen=True)
 class Job:
-    """A background job. `done_count` of `total_count` are done, in `unit`; an empty address offers no action."""
+    """A background job. `done_count` of `total_count` are done, in `unit`; an empty URL offers no action."""
 
     pk: UUID
     title: str

@@ -27,7 +27,7 @@ from memory_platform.console.health import read_components
 _LOOPBACK = frozenset({"127.0.0.1", "::1", ""})  # "" is a Unix socket
 _BROKER_SECONDS = 2
 
-#: The waiting rows of every tenant, and since when they wait.
+#: The waiting rows of every tenant, with the time since which they have waited.
 _BACKLOGS: Mapping[str, Callable[[], Mapping[UUID, Backlog]]] = {
     "compactions": lambda: Run.objects.all().of_kind(Run.Kind.COMPACTION).open().backlogs("created_at"),
     "roll_ups": lambda: Run.objects.all().of_kind(Run.Kind.ROLL_UP).open().backlogs("created_at"),

@@ -22,7 +22,7 @@ from memory_platform.web.roles import Role
 
 @dataclass(frozen=True)
 class Command:
-    """An action that a page offers: its label, the URL name of the page, and the lowest role that may use it."""
+    """An action of a page: its label, the URL name of the page, and the lowest role that may perform it."""
 
     label: str
     name: str

@@ -46,14 +46,14 @@ SHOWS_TEXT = frozenset(
 )
 #: Those that show such texts by POST, and change nothing then.
 SHOWS_TEXT_BY_POST = frozenset({"api-session-context", "api-prompt-trial"})
-#: A page with an error in its address shows its texts, too.
+#: The statuses recorded; a page with an error in its URL shows its texts as well.
 _SHOWN = {HTTPStatus.OK, HTTPStatus.UNPROCESSABLE_ENTITY}
 
 
 class ReadLogMiddleware:
-    """Records who was shown the texts of which row, or of a list, once for each hour.
+    """Records which actor was shown the texts of which row or list, once for each hour.
 
-    Searches for a part of a page may be of somebody who is still typing; the page itself is recorded meanwhile.
+    Searches for a part of a page may be of a person who is still typing; the page itself is recorded meanwhile.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:

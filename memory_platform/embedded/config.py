@@ -11,7 +11,7 @@ from typing import IO
 
 from memory_platform.embedded.files import StartError
 
-#: As gunicorn's own.
+#: The default of gunicorn.
 LISTEN_BACKLOG = 2048
 PROJECT = Path(__file__).resolve().parents[2]
 

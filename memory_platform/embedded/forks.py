@@ -14,7 +14,7 @@ from pathlib import Path
 
 POLL_SECONDS = 0.02
 _PR_SET_NAME, _M_ARENA_MAX = 15, -8
-_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass
@@ -54,7 +54,7 @@ def fork(name: str, main: Callable[[], object], *, log: Path) -> ForkedProcess:
     sys.stdout.flush()
     sys.stderr.flush()
     # Until the child has its own handlers, a signal would run those of the supervisor in it.
-    former = signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
+    former = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     try:
         pid = os.fork()
     except OSError:
@@ -63,7 +63,7 @@ def fork(name: str, main: Callable[[], object], *, log: Path) -> ForkedProcess:
     if pid:
         try:
             signal.pthread_sigmask(signal.SIG_SETMASK, former)
-        except BaseException:  # by the handler of a signal that waited
+        except BaseException:  # raised by the handler of a pending signal
             os.kill(pid, signal.SIGKILL)
             raise
         return ForkedProcess(pid)
@@ -94,7 +94,7 @@ def _detach(name: str, log: Path) -> None:
         os.dup2(nothing.fileno(), 0)
         os.dup2(output.fileno(), 1)
         os.dup2(output.fileno(), 2)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_NAME, name.encode(), 0, 0, 0)
 
@@ -102,5 +102,5 @@ def _detach(name: str, log: Path) -> None:
 def limit_memory_arenas() -> None:
     """Use two arenas of the C library: each keeps what its threads took once; by default there are eight per core."""
     if sys.platform == "linux" and "MALLOC_ARENA_MAX" not in os.environ:
-        with suppress(AttributeError):  # another C library
+        with suppress(AttributeError):  # the C library is another one
             ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 2)

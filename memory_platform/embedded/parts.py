@@ -35,7 +35,7 @@ class Part:
         return self.postpone(now, longest=KILLED_WAIT_SECONDS if is_killed else LONGEST_WAIT_SECONDS)
 
     def postpone(self, now: float, *, longest: float = LONGEST_WAIT_SECONDS) -> float:
-        """Set when it is restarted, later each time; return the seconds until then."""
+        """Postpone its restart, longer each time; return the seconds until then."""
         wait = min(restart_wait_seconds(self.restarts), longest)
         self.restarts += 1
         self.due_at = now + wait
@@ -53,7 +53,7 @@ def restart_wait_seconds(restarts: int) -> float:
 
 
 def describe_end(child: ChildProcess, wait_seconds: float) -> str:
-    """Return the line for the person at the terminal."""
+    """Return the line for the terminal."""
     code = child.process.returncode or 0
     how = f"signal {-code}" if code < 0 else f"exit code {code}"
     when = "at once" if wait_seconds == 0 else f"in {wait_seconds:g} s"

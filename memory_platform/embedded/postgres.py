@@ -208,6 +208,6 @@ def _os_user(data_dir: Path) -> str | None:
         subprocess.run([useradd, "--system", "--no-create-home", OS_USER], check=True, capture_output=True)
     for folder in (*PROGRAMS.parents, PROGRAMS, *(data_dir / "postgres").parents):
         mode = folder.stat().st_mode
-        if not mode & stat.S_IXOTH:  # passing through, not listing
+        if not mode & stat.S_IXOTH:  # permission to enter the folder, not to list it
             folder.chmod(mode | stat.S_IXOTH)
     return OS_USER

@@ -71,7 +71,7 @@ def _make_database(
     server: psycopg.Connection, database: str, owner: DatabaseLogin, apps: Sequence[DatabaseLogin]
 ) -> None:
     names = {"db": sql.Identifier(database), "owner": sql.Identifier(owner.role)}
-    if not _is_superuser(server):  # a managed service's administrator must be a member of the owner to give it things
+    if not _is_superuser(server):  # on a managed service, only a member of the owner may make it an owner
         server.execute(sql.SQL("GRANT {owner} TO CURRENT_USER").format(**names))
     if not server.execute("SELECT FROM pg_database WHERE datname = %s", [database]).rowcount:
         locale = LOCALE if server.info.server_version >= 180000 else LOCALE_BEFORE_18

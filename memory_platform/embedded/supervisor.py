@@ -44,7 +44,7 @@ from memory_platform.embedded.files import (
     remove_short_socket_folder,
     write_endpoints,
 )
-from memory_platform.embedded.forks import fork, limit_memory_arenas
+from memory_platform.embedded.forks import STOP_SIGNALS, fork, limit_memory_arenas
 from memory_platform.embedded.parts import Part, describe_end
 from memory_platform.embedded.postgres import (
     OS_USER,
@@ -57,8 +57,7 @@ from memory_platform.embedded.processes import ChildProcess
 from memory_platform.embedded.provision import EMBEDDED_ROLES, embedded_logins, provision
 from memory_platform.embedded.redis import launch_redis, wait_for_redis
 
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# In total less than the five seconds within which all processes must have ended.
+# In total less than the five seconds within which all processes have to end.
 APP_TIMEOUT_SECONDS = 3.0
 SERVER_TIMEOUT_SECONDS = 1.5
 READY_TIMEOUT_SECONDS = 90.0
@@ -68,7 +67,7 @@ WEB_THREADS = 8
 WEB_WORKER = "memory_platform.http_worker.HeadBufferingWorker"
 WORKER_PROCESSES = 4
 LOG_MAX_BYTES = 10_000_000
-# The most that gunicorn accepts; its default refuses the address of a long partition, percent-encoded.
+# The maximum of gunicorn; its default refuses the percent-encoded URL of a long partition.
 REQUEST_LINE_MAX_BYTES = 8190
 
 
@@ -140,7 +139,7 @@ class Supervisor:
                     f"Running as root: PostgreSQL runs as the OS user {OS_USER}, which is created if missing and may"
                     f" pass through the folders above {self._data_dir / 'postgres'} and {PROGRAMS}.\n"
                 )
-            shutil.rmtree(self._data_dir / "run" / "metrics", ignore_errors=True)  # counts begin again
+            shutil.rmtree(self._data_dir / "run" / "metrics", ignore_errors=True)  # counters start at zero
             self._keep(self._servers, self._start_watcher)
             endpoints, waits = self._launch_servers()
             os.environ.update(self._environment(endpoints))
@@ -244,7 +243,7 @@ class Supervisor:
         self._keep(self._apps, lambda: self._fork("beat", application.run_celery, beat))
 
     def _fork(self, name: str, run: Callable[[list[str], Sequence[str]], None], arguments: list[str]) -> ChildProcess:
-        """Start a part in a child, which knows the roles of the database that it needs."""
+        """Start a part in a child, which gets only the database roles that it needs."""
         log = self._data_dir / "logs" / f"{name}.log"
 
         def main() -> None:
@@ -274,7 +273,7 @@ class Supervisor:
         watcher = children[0].process
         ended_by_watcher = [row for row in rows if row["pid"] != watcher.pid]
         if watcher.stdin:
-            with suppress(BrokenPipeError):  # it is about to be started again
+            with suppress(BrokenPipeError):  # the watcher is about to be restarted
                 watcher.stdin.write(json.dumps(ended_by_watcher).encode() + b"\n")
                 watcher.stdin.flush()
 

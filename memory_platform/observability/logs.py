@@ -1,4 +1,4 @@
-"""Format log records as JSON Lines."""
+"""Format log records as JSON Lines, and log errors without their messages."""
 
 import json
 import logging

@@ -18,7 +18,7 @@ logger = logging.getLogger("memory_platform.requests")
 REQUEST_ID: ContextVar[str] = ContextVar("request_id", default="")
 TASK: ContextVar[str] = ContextVar("task", default="")
 HEADER = "X-Request-ID"
-#: What a client may choose; anything else is replaced.
+#: The form of a request id that a client may choose; any other id is replaced.
 _VALID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 _NO_ROUTE = "(no route)"
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})

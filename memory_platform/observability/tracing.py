@@ -46,7 +46,7 @@ def span(name: str, *, carrier: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def name(current: Any, text: str, **attributes: str | int) -> None:
-    """Rename a span when its route is known."""
+    """Rename a span once its route is known."""
     if current is not None:
         current.update_name(text)
         current.set_attributes(attributes)

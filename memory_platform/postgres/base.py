@@ -219,7 +219,7 @@ def _idle_connection(pool: Any) -> Any:
 
 
 class DatabaseErrorWrapper(utils.DatabaseErrorWrapper):
-    """Django's own, for which a server that accepts no changes is unavailable, not broken: a standby, for example."""
+    """Wraps errors as Django does, but a server that accepts no changes, such as a standby, counts as unavailable."""
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
         if isinstance(error, ReadOnlySqlTransaction):

@@ -16,7 +16,7 @@ ROLES = (API, CONSOLE, MAINTENANCE)
 _OF_ACCOUNTS = {API: NONE, CONSOLE: ALL, MAINTENANCE: NONE}
 _OF_PEOPLE = {API: NONE, CONSOLE: ALL, MAINTENANCE: ALL}
 _PREFIXES_OF_ACCOUNTS = ("auth_", "django_", "rest_framework_")
-#: Of other tables each role may do everything with the rows that the policies show it.
+#: On other tables, each role may do everything with the rows that the policies show it.
 _PRIVILEGES: Mapping[str, Mapping[str, frozenset[str]]] = {
     "django_migrations": dict.fromkeys(ROLES, READ),
     # With one column to compare, enough to delete sessions that have ended without reading any.
@@ -40,7 +40,8 @@ _PRIVILEGES: Mapping[str, Mapping[str, frozenset[str]]] = {
 _COLUMNS = (("django_session", "expire_date"), ("auth_user", "id, username, email, is_superuser"))
 _GRANT_COLUMNS = "GRANT SELECT ({columns}) ON {table} TO {role}"
 _FUNCTIONS_OF_MAINTENANCE = ["redact_audit_entries", "delete_audit_log"]
-#: The policy for all three roles. Those with other names than this and the next ones, which somebody added, are kept.
+#: The policy for all three roles. Policies with names other than this and the next ones were added by others and are
+#: kept.
 _FOR_ALL = "in_tenant"
 #: Policies that are not for all three roles. The owner of the tables, who migrates, passes every policy.
 _POLICIES = {"operator_read": (CONSOLE,), "admin_write": (CONSOLE, MAINTENANCE), "named_read": (CONSOLE, MAINTENANCE)}

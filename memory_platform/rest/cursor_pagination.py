@@ -20,7 +20,7 @@ PAGE_SIZE_DEFAULT = 50
 PAGE_SIZE_MAX = 500
 _SIGNER = Signer(sep=".", salt="cursor")
 
-#: What a list is ordered by, and what breaks ties: an id, or a name where ids must not leave.
+#: The value by which a list is ordered, and the one that breaks ties: an id, or a name where ids are not shown.
 OrderedValue = datetime | float | int | str
 TieBreaker = UUID | int | str
 _READERS: dict[str, Any] = {"datetime": datetime.fromisoformat, "float": float, "int": int, "str": str, "UUID": UUID}

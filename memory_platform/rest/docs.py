@@ -87,7 +87,7 @@ def _usual_error(status: int, path: str, operation: dict[str, Any]) -> dict[str,
 
 
 def _what(path: str) -> str:
-    """Return the noun for the last parameter of a URL, or the singular of its last part."""
+    """Return the noun for the last parameter of a URL, else the singular of its last part."""
     names = _URL_PARAMETER.findall(path)
     word = names[-1] if names else path.rpartition("/")[2].removesuffix("s")
     return {"name": "profile", "place": "partition"}.get(word, word.replace("_", " ").replace("-", " "))

@@ -132,7 +132,7 @@ class Curve:
 
     @property
     def points(self) -> str:
-        """The marks as an SVG polyline takes them."""
+        """The marks as the `points` of an SVG polyline."""
         return " ".join(f"{mark.x},{mark.y}" for mark in self.marks)
 
 

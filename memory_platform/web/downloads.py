@@ -1,4 +1,4 @@
-"""Files that a page or an endpoint streams."""
+"""Responses that stream files."""
 
 from collections.abc import Iterable, Iterator
 from time import monotonic

@@ -31,13 +31,13 @@ class DatabaseRoleMiddleware:
 
 
 class PageCompression(GZipMiddleware):
-    """Django's own, with random padding against attacks on lengths. API responses stay uncompressed (ADR-0092)."""
+    """Compresses pages, with random padding against attacks on lengths. API responses stay uncompressed (ADR-0092)."""
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         return response if is_api_request(request) else super().process_response(request, response)
 
 
-#: More than the largest file with its form; as much as the proxy of docker-compose.yml takes.
+#: Larger than the largest file with its form, and the same as the limit of the proxy in docker-compose.yml.
 BODY_BYTES_MAX = 16 * 1024 * 1024
 
 

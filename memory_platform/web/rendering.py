@@ -12,7 +12,7 @@ from django.utils.cache import patch_vary_headers
 
 from memory_platform.web.htmx import HtmxRequest, wants_fragment
 
-WHOLE_RESULT_PARAMETER = "whole"  # requests page and result in one response
+WHOLE_RESULT_PARAMETER = "whole"  # the parameter that requests page and result in one response
 
 
 def loads_result_later(request: HtmxRequest) -> bool:

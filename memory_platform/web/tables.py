@@ -58,7 +58,7 @@ class TableOrder:
 
     @property
     def ordering(self) -> str:
-        """The order as a queryset takes it."""
+        """The order as an argument of `order_by`."""
         return f"-{self.column.field}" if self.is_down else self.column.field
 
     @property

@@ -32,7 +32,7 @@ SPANS: Sequence[ActivityRange] = (
 )
 DEFAULT_SPAN = SPANS[1]
 
-#: Ranges up to now that filters of lists offer: name, label and length.
+#: The ranges up to now that filters of lists offer: name, label and length.
 RECENT_RANGES = (
     ("1h", "Last hour", timedelta(hours=1)),
     ("24h", "24 hours", timedelta(days=1)),

@@ -1,1 +1,1 @@
-"""The commands."""
+"""The commands `erase`, `evaluate_compaction` and `verify_erasures`."""

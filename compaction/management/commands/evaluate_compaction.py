@@ -1,4 +1,4 @@
-"""`manage.py evaluate_compaction`."""
+"""`manage.py evaluate_compaction`: measure a summariser on conversations or labelled sessions (ADR-0102)."""
 
 import json
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from compaction.services.evaluation.labels import LabelledSession, LabelledSessi
 from memories.management.command import PlatformCommand
 from memories.services.store.locomo import LocomoError
 
-#: The corpus that is included with the project, and its name.
+#: The corpus included with the project, and its name.
 LABELLED_SESSIONS = "labelled-sessions"
 LABELLED_SESSIONS_PATH = Path(__file__).resolve().parents[2] / "services" / "evaluation" / "labelled_sessions"
 

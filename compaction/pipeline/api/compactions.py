@@ -92,7 +92,7 @@ class CompactionEndpointBase(SessionEndpointBase):
             return schemas.CompactionOutput(row, context=context).data
 
     def started(self, run: Run) -> Response:
-        """Return the answer for a run that a worker does."""
+        """Return the answer for a run that a worker executes."""
         return Response(schemas.StartedRunOutput(run).data, status=status.HTTP_202_ACCEPTED)
 
     def page(self, rows: CompactionQuerySet, values: dict[str, Any]) -> Response:
@@ -174,7 +174,7 @@ class CompactionListEndpoint(CompactionEndpointBase):
 
 
 class CompactionEndpoint(CompactionEndpointBase):
-    """One compaction."""
+    """Read a compaction."""
 
     @operation("compactions_read", {200: schemas.CompactionOutput, 304: None}, 404)
     def get(self, request: Request, compaction_id: UUID) -> Response:
@@ -183,7 +183,7 @@ class CompactionEndpoint(CompactionEndpointBase):
 
 
 class CompactionReviewEndpoint(CompactionEndpointBase):
-    """Decisions about a compaction."""
+    """Decide on a compaction."""
 
     body_bytes_max = TEXT_BODY_BYTES
     scopes = {"POST": "admin"}
@@ -229,7 +229,7 @@ class EventEndpointBase(Endpoint):
 
 
 class EventEndpoint(EventEndpointBase):
-    """One event."""
+    """Read an event."""
 
     @operation("events_read", {200: schemas.EventOutput, 304: None}, 404)
     def get(self, request: Request, event_id: UUID) -> Response:

@@ -1,4 +1,4 @@
-"""Any endpoint that speaks OpenAI's `/v1/chat/completions`, hosted or local."""
+"""A summariser that calls an OpenAI-compatible `/v1/chat/completions` endpoint, hosted or local."""
 
 import threading
 import time
@@ -20,7 +20,7 @@ from context.profiles.token_counters import budget_calculator
 
 _T = TypeVar("_T")
 
-#: Models exceed the requested length, so the request is below the budget.
+#: The share of the budget that is requested, because models exceed the requested length.
 REQUESTED_BUDGET_SHARE = 0.8
 #: The share of a window for prompt, messages and response; the rest is for estimation errors.
 _WINDOW_SHARE = 0.8

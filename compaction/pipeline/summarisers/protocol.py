@@ -44,11 +44,11 @@ class SummaryResult:
 
 
 class Summariser(Protocol):
-    """Messages in, statements with their sources out; safe to share between threads."""
+    """Turns messages into statements with their sources. Instances are thread-safe."""
 
     #: Stored with every compaction: `extractive` or `openai`.
     name: str
-    #: Whether it works without the network.
+    #: Whether it works without a network.
     is_local: bool
 
     def summarise(self, task: SummaryTask) -> SummaryResult:

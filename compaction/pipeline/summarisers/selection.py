@@ -1,4 +1,4 @@
-"""The summariser of this deployment, from settings; created once per process, at the first use."""
+"""The summariser of this deployment, from settings. Each process creates it once, at its first use."""
 
 from functools import cache
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ _extractive = ExtractiveSummariser()
 
 
 def has_model() -> bool:
-    """Return whether a model makes summaries."""
+    """Return whether a model writes summaries."""
     return bool(settings.LLM_BASE_URL or settings.LLM_API_KEY)
 
 
@@ -35,7 +35,7 @@ def fallback_summariser() -> Summariser:
 
 
 def summary_model(session_model: str, policy_model: str) -> str:
-    """Return the model that makes summaries: the policy's, else the deployment's, else the session's own."""
+    """Return the model that writes summaries: the policy's, else the deployment's, else the session's own."""
     return policy_model or settings.LLM_MODEL or session_model
 
 
@@ -48,7 +48,7 @@ def _model_summariser() -> "OpenAIChatSummariser":
 
 
 def _forget_model_summariser(*, setting: str, **_: object) -> None:
-    """Tests override settings; the next call makes another summariser."""
+    """Close the summariser when tests override settings; the next call creates another one."""
     if setting.startswith("LLM_") and _model_summariser.cache_info().currsize:
         _model_summariser().close()
         _model_summariser.cache_clear()

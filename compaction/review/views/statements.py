@@ -85,7 +85,7 @@ def compaction_strike(request: HtmxRequest, compaction_id: UUID) -> HttpResponse
 @tenant_page(to_change="operator")
 def compaction_swap(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
     """Remove a sentence, add a candidate, or both; the message that reports it offers the reverse."""
-    # The link that undoes a swap names it in its query.
+    # The link that undoes a swap names the swap in its query.
     form = SwapStatementForm(request.GET.dict() | request.POST.dict())
     if not form.is_valid():
         return render_review(request, compaction_id, _OUT_OF_DATE)

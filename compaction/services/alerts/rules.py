@@ -109,7 +109,7 @@ RULE_KINDS: Mapping[str, RuleKind] = {kind.name: kind for kind in _KINDS}
 
 
 class AlertStep(StrEnum):
-    """What becomes of an alert after a measurement."""
+    """What happens to an alert after a measurement."""
 
     OPEN = "open"
     CLOSE = "close"
@@ -161,5 +161,5 @@ class StoredRule(Protocol):
 
 
 def state_of_rules(rules: Iterable[StoredRule]) -> str:
-    """Return a text that differs for other rules, for forms to name the state that they show."""
+    """Return a text that identifies the state of the rules, so that a form can name the state that it shows."""
     return ",".join(sorted(f"{rule.kind}:{rule.is_enabled:d}:{rule.threshold}" for rule in rules))

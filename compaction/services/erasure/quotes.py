@@ -113,6 +113,6 @@ def _words(text: str) -> list[str]:
 
 
 def _runs(words: Sequence[str], length: int) -> _Runs:
-    """Return a hash of each run of `length` words. The hashes differ between processes, so they are never stored."""
+    """Return the hashes of all runs of `length` words. Hashes differ between processes, so they are never stored."""
     runs = (hash(tuple(words[place : place + length])) for place in range(len(words) - length + 1))
     return np.fromiter(runs, np.int64)

@@ -1,4 +1,4 @@
-"""Cut a conversation into parts that a model can read, a budget among them, and a text to store (ADR-0072)."""
+"""Split a conversation into parts that fit a model, divide a budget among them, split a text (ADR-0072)."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -58,7 +58,7 @@ def split_text_by_bytes(text: str, bytes_max: int) -> list[str]:
     pieces: list[str] = []
     text, start = text.strip(), 0
     while start < len(text):
-        # A character has at least one byte: no more than these can be in the piece.
+        # A character has at least one byte, so the piece contains at most this many characters.
         encoded = text[start : start + bytes_max + 1].encode("utf-8", "surrogatepass")
         head = encoded[:bytes_max].decode("utf-8", "ignore")
         if len(encoded) > bytes_max:

@@ -77,7 +77,7 @@ class SupersededText:
 
 
 class Source:
-    """A cited message, or the names of who speaks: read once for all statements that cite it."""
+    """A cited message, or the names of the speakers; parsed once for all statements that cite it."""
 
     def __init__(self, text: str, turn: SessionTurn | None = None) -> None:
         self.turn = turn
@@ -105,7 +105,7 @@ class Source:
 
     @cached_property
     def names(self) -> Sequence[str]:
-        """Its words without case, sorted."""
+        """Its words in lower case, sorted."""
         return sorted({word.casefold() for word in _NAME_WORD.findall(self._text)})
 
     @cached_property
@@ -134,7 +134,7 @@ class Source:
 
     @cached_property
     def stems_by_status(self) -> Mapping[SentenceStatus, Set[str]]:
-        """The stems of its sentences by how they stand there."""
+        """The stems of its sentences by their status."""
         stems: defaultdict[SentenceStatus, set[str]] = defaultdict(set)
         for one in self._sentences:
             stems[one.status] |= shared_stems(one.text)
@@ -142,7 +142,7 @@ class Source:
 
     @cached_property
     def speaker_stems(self) -> Set[str]:
-        """The stems of the name of who speaks."""
+        """The stems of the speaker's name."""
         return shared_stems(self.turn.name) if self.turn else self.stems
 
     @cached_property
@@ -150,7 +150,7 @@ class Source:
         return turn_sentences(self.turn) if self.turn else ()
 
     def has_name(self, word: str) -> bool:
-        """Whether it has a word without case, an inflection or a short form of it."""
+        """Whether it contains a word in any case, an inflection of it or a short form."""
         place = bisect_left(self.names, word)
         if place < len(self.names) and self.names[place] == word:
             return True
@@ -178,7 +178,7 @@ class CitedSources:
 
     @property
     def all(self) -> Sequence[Source]:
-        """The messages and the names of who speaks."""
+        """The messages and the names of their speakers."""
         return [*self.messages, self.speakers]
 
 

@@ -1,4 +1,4 @@
-"""Summaries of summaries: each generation loses something."""
+"""The warning about a summary that was made from earlier summaries, because each generation loses details."""
 
 DEGRADES_FROM_GENERATION = 3
 

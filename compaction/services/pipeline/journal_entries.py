@@ -20,7 +20,7 @@ def is_under_review(journal: Iterable[Mapping[str, Any]]) -> bool:
 
 
 def stored_count(journal: Iterable[Mapping[str, Any]]) -> int:
-    """Return how many entries of an applied compaction were stored as memories."""
+    """Return the number of entries of an applied compaction that were stored as memories."""
     return sum(entry["status"] in (STORED, REPLACES) for entry in journal)
 
 
@@ -31,7 +31,7 @@ def strike_entry(entry: dict[str, Any], *, is_struck: bool) -> None:
 
 
 def reset_entries(journal: Iterable[dict[str, Any]]) -> None:
-    """Have the entries that a rolled-back compaction stored wait again."""
+    """Mark the entries that a rolled-back compaction stored as waiting again."""
     for entry in journal:
         if entry["status"] in (STORED, REPLACES):
             entry["memory_id"] = None

@@ -29,7 +29,7 @@ class FactSentence:
 
     @property
     def weight(self) -> float:
-        """How much its facts count together."""
+        """The total weight of its facts."""
         return sum(fact.weight for fact in self.facts)
 
     @property

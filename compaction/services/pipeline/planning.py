@@ -9,7 +9,7 @@ from compaction.services.sessions.turns import COMPACTED, MASKED, SessionTurn
 from compaction.services.windowing import preserved_from, tool_call_units, window_share_tokens
 from context.services.profiles.compaction_policy import CompactionPolicy
 
-# ADR-0067. No summary is worth having below this.
+# ADR-0067. A summary with a smaller budget is not useful.
 MIN_SUMMARY_TOKENS = 64
 #: A span must be worth a summary: this many tokens, and this share of the window unless a request forces it. Without
 #: it a session whose preserved messages alone are over the target would be compacted again with every message. So much

@@ -23,7 +23,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _LIST_MARK = re.compile(r"\A\s*(?:[-+*>#]+|\d+[.)])\s+")
 #: The day that a context may give before a memory (ADR-0099).
 _DAY = re.compile(r"\A\d{4}-\d\d-\d\d: ")
-#: Memories of a few sentences are found in the middle of a line.
+#: Memories of up to this many sentences are also found in the middle of a line.
 _SENTENCES_MAX = 3
 
 

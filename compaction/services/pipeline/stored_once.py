@@ -1,4 +1,4 @@
-"""The part of a summary that is stored as a memory: statements that are not stored as separate facts (ADR-0104)."""
+"""The part of a summary that is stored as a memory: statements that are not stored separately (ADR-0104)."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence

@@ -1,13 +1,12 @@
 """Statements and facts as compactions store them, and whether the messages support a statement (ADR-0072)."""
 
-import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
 from datetime import date
 from typing import Any, Self
 
 from compaction.services.pipeline.retention.check import RetainedFact, RetentionResult, fact_weight
-from compaction.services.pipeline.statements.languages import stop_words
+from compaction.services.pipeline.retention.constraints import words_of_content
 
 #: A statement is dropped if a smaller share of its content words occurs in the cited messages. Of 1,210 facts that a
 #: model extracted from conversations, 83 % reach this share with the messages that they cite, and 2 % with other
@@ -18,9 +17,6 @@ CANDIDATES_MAX = 30
 #: Words are compared by this many first letters, so that inflections count.
 SHARED_STEM_CHARACTERS = 5
 
-_WORD = re.compile(r"\w+(?:['’]\w+)*")
-#: The speaker is not content.
-_SPEAKING = frozenset({"user", "assistant", "said", "says"})
 #: Why there is no share: the messages state nothing that counts, or are in a language without rules.
 NO_FACTS, NO_RULES = "no_facts", "no_rules_for_language"
 
@@ -105,7 +101,7 @@ def is_supported(statement: str, cited: Sequence[str]) -> bool:
 
 
 def is_supported_by(stems: Set[str], cited: Sequence[Set[str]]) -> bool:
-    """Return the same for texts of which the stems are known."""
+    """Return the same as `is_supported` for texts given by their stems."""
     return share_in(stems, *cited) >= SUPPORTED_SHARE_MIN if stems else bool(cited)
 
 
@@ -116,7 +112,4 @@ def share_in(stems: Set[str], *texts: Set[str]) -> float:
 
 def shared_stems(text: str) -> frozenset[str]:
     """Return the first letters of the content words of a text, by which a statement is compared with its sources."""
-    words = (word.replace("’", "'").removesuffix("'s") for word in _WORD.findall(text.casefold()))
-    return frozenset(
-        word[:SHARED_STEM_CHARACTERS] for word in words if word not in stop_words() and word not in _SPEAKING
-    )
+    return frozenset(word[:SHARED_STEM_CHARACTERS] for word in words_of_content(text))

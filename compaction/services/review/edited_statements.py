@@ -142,7 +142,7 @@ def _sentences(text: str, days: Mapping[str, date], leads: Collection[str]) -> I
 
 
 class _Texts:
-    """Texts that are read once and compared with many sentences."""
+    """Texts that are parsed once and compared with many sentences."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._numbers: defaultdict[str, list[int]] = defaultdict(list)
@@ -151,7 +151,8 @@ class _Texts:
                 self._numbers[stem].append(number)
 
     def most_like(self, sentence: str, count: int) -> list[int]:
-        """Return the texts that contain at least `SOURCE_SHARE_MIN` of a sentence, most similar and earliest first."""
+        """Return the places of texts with at least `SOURCE_SHARE_MIN` of a sentence, most similar and earliest
+        first."""
         stems = shared_stems(sentence)
         counts = Counter(number for stem in stems for number in self._numbers.get(stem, ()))
         like = [number for number, shared in counts.items() if shared >= SOURCE_SHARE_MIN * len(stems)]

@@ -7,7 +7,7 @@ from compaction.services.pipeline.stored_statements import CitedStatement
 from compaction.services.review.edited_statements import add_to_text, remove_from_text
 from compaction.services.review.kinds import kind_priority
 
-#: Characters of a statement by which its place in the message is found.
+#: The number of first characters by which a statement is found in its message.
 _OPENING_CHARACTERS = 24
 
 

@@ -13,7 +13,7 @@ from compaction.services.pipeline.statements.selection import choose_statements
 from compaction.services.pipeline.statements.sentences import SentenceRole, split_sentences
 from memories.services.time_limits import in_time
 
-#: A longer memory is chosen by its sentences.
+#: From a longer memory, single sentences are chosen.
 WHOLE_CHARACTERS_MAX = 400
 _NOT_STATED = (SentenceRole.CODE, SentenceRole.TABLE, SentenceRole.QUOTE)
 

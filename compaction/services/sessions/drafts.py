@@ -16,7 +16,7 @@ APPEND_MESSAGES_MAX = 500
 CONTENT_BYTES_MAX = 256 * 1024
 MESSAGE_NAME_CHARACTERS_MAX = 128
 LABEL_CHARACTERS_MAX = 255
-#: Callers' clocks differ; more than a day ahead is an error.
+#: Callers' clocks differ; a time further ahead than this is an error.
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class NewMessage:
 
     @property
     def content_fields(self) -> tuple[object, ...]:
-        """What makes two messages of one `source_id` the same message."""
+        """The fields in which two messages with one `source_id` must be equal."""
         return (self.role, self.content, self.name, canonical_calls(self.tool_calls), self.tool_call_id)
 
 

@@ -20,7 +20,7 @@ class PressureParts(NamedTuple):
 
     @property
     def tokens(self) -> int:
-        """All parts together."""
+        """The total of all parts."""
         return sum(self)
 
 

@@ -22,7 +22,7 @@ SESSION_MEMORIES_SECTION, SESSION_SUMMARY_SECTION, _MESSAGES = SESSION_SECTION_O
 )
 MEMORY_SECTIONS = ("tenant_memo", "partition_summaries", "focus", "linked_memories", "memories")
 
-# The tokens of labels in a message's marker, in addition to its stored tokens.
+# Tokens of the labels in a message's marker, in addition to its stored tokens.
 NAME_LABEL_TOKENS = 4
 CALLS_MARKER_TOKENS = 3
 

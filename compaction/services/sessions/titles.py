@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-#: Keys of a session's metadata that may contain a name, the first one counts.
+#: Keys of a session's metadata that may contain a title; the first one that does counts.
 NAME_KEYS = ("title", "name", "subject")
 SESSION_TITLE_CHARACTERS_MAX = 70
 _ID_CHARACTERS_SHOWN = 8

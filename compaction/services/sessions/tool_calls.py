@@ -71,7 +71,7 @@ def _line(value: object, most: int, place: str) -> str:
 
 
 def _arguments(value: object, place: str) -> str:
-    """Text as the model wrote it, which need not be JSON."""
+    """Return the arguments as the model wrote them; they need not be JSON."""
     if not isinstance(value, str):
         raise CallError("not_text", "The arguments must be a string, usually JSON.", place)
     code = "null_character" if "\x00" in value else "lone_surrogate" if _SURROGATE.search(value) else ""

@@ -31,19 +31,19 @@ class SessionTurn:
 
     @property
     def context_tokens(self) -> int:
-        """Its tokens in the session's context now."""
+        """The tokens of the turn in the session's current context, without its marker."""
         if self.state == COMPACTED:
             return 0
         return self.placeholder_tokens if self.state == MASKED else self.tokens
 
     @property
     def cost(self) -> int:
-        """The same with its marker."""
+        """The tokens of the turn in the session's current context, with its marker."""
         return self.context_tokens + (0 if self.state == COMPACTED else self.marker_tokens)
 
     @property
     def call_ids(self) -> tuple[str, ...]:
-        """The ids of the tool calls it makes."""
+        """The ids of the turn's tool calls."""
         return tuple(str(call["id"]) for call in self.tool_calls if isinstance(call, Mapping) and call.get("id"))
 
 

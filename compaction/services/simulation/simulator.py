@@ -40,12 +40,12 @@ class SimulationCost:
 
     @property
     def price(self) -> float:
-        """With compaction, including the summaries."""
+        """The price with compaction, including the calls of the summariser."""
         return (self.tokens_sent + self.summary_call_tokens) * self.price_per_million / TOKENS_PER_PRICE
 
     @property
     def price_without_compaction(self) -> float:
-        """The same session with its context truncated to the window."""
+        """The price of the same session with its context truncated to the window."""
         return self.tokens_sent_without_compaction * self.price_per_million / TOKENS_PER_PRICE
 
 
@@ -103,7 +103,7 @@ def _is_pause(before: SessionTurn, after: SessionTurn, minutes: int) -> bool:
 
 
 class _Course:
-    """A session while it is played."""
+    """The state of a session during the simulation."""
 
     def __init__(self, policy: CompactionPolicy, window: int, directive_tokens: int, result: Simulation) -> None:
         self.result = result

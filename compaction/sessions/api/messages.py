@@ -37,7 +37,7 @@ _TURNS = [
 
 
 class MessageListEndpoint(SessionEndpointBase):
-    """Append to a session; list and search its messages."""
+    """Append messages to a session; list and search them."""
 
     body_bytes_max = LARGE_BODY_BYTES
 
@@ -120,7 +120,7 @@ class MessageEndpointBase(Endpoint):
 
 
 class MessageEndpoint(MessageEndpointBase):
-    """One message."""
+    """Read or pin a message."""
 
     @operation("messages_read", {200: schemas.MessageOutput, 304: None}, 404)
     def get(self, request: Request, message_id: UUID) -> Response:
@@ -145,7 +145,7 @@ class MessageEndpoint(MessageEndpointBase):
 
 
 class MessageExpandEndpoint(MessageEndpointBase):
-    """The original of a masked message."""
+    """Expand a masked message."""
 
     @operation("messages_expand", {200: schemas.MessageOutput}, 404)
     @idempotent

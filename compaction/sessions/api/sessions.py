@@ -107,7 +107,7 @@ class SessionListEndpoint(SessionEndpointBase):
 
 
 class SessionEndpoint(SessionEndpointBase):
-    """One session."""
+    """Read, change or close a session."""
 
     body_bytes_max = TEXT_BODY_BYTES
 

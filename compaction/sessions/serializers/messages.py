@@ -9,8 +9,9 @@ from compaction.models import Message
 from compaction.services.sessions import drafts
 from compaction.services.sessions.tool_calls import CALLS_MAX
 from memories.services.store.content import ContentError
-from memories.services.store.message_parts import PARTS, content_text
+from memories.services.store.message_parts import content_text
 from memories.store.serializers.inputs import QUERY_CHARACTERS_MAX, metadata_field
+from memories.store.serializers.messages import MESSAGE_CONTENT_SCHEMA
 from memory_platform.rest.cursor_pagination import PageInput
 from memory_platform.rest.fields import (
     StrictBooleanField,
@@ -48,10 +49,7 @@ class ToolCallsField(StrictField):
         return data
 
 
-_PART_SCHEMA = {"type": "object", "properties": {"type": {"type": "string", "enum": list(PARTS)}}, "required": ["type"]}
-
-
-@extend_schema_field({"oneOf": [{"type": "string"}, {"type": "array", "items": _PART_SCHEMA}]})
+@extend_schema_field(MESSAGE_CONTENT_SCHEMA)
 class MessageContentField(StrictField):
     """The content of a message: a text or a list of content parts."""
 

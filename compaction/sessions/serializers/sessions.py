@@ -40,7 +40,7 @@ class PressureField(StrictNumberField):
     """A pressure from a query parameter."""
 
     def to_internal_value(self, data: Any) -> float:
-        """Return the number."""
+        """Return the value as a finite number."""
         try:
             number = float(data) if isinstance(data, str) and data.isascii() else data
         except ValueError:
@@ -75,7 +75,7 @@ class SessionInput(PartitionScopedInput):
 
 
 class SessionChanges(StrictSerializer):
-    """Changes of a session; omitted fields stay."""
+    """Changes of a session; omitted fields do not change."""
 
     model = model_field(required=False)
     max_context_tokens = window_field(required=False, allow_null=True)
@@ -106,7 +106,7 @@ class SessionListInput(PartitionFilterInput, PageInput):
 
 
 class PressurePartsOutput(serializers.Serializer[Any]):
-    """The tokens that a session's next context needs, by part; together the pressure."""
+    """The tokens that a session's next context needs, by part; their total determines the pressure."""
 
     messages = serializers.IntegerField(help_text="Tokens of the messages in the context, with their marker lines.")
     directive = serializers.IntegerField()
@@ -155,7 +155,7 @@ class SessionOutput(serializers.Serializer[Any]):
         return "open" if row.closed_at is None else "closed"
 
 
-#: Fields of a context request that a session's context has too, with their help texts where these differ.
+#: Fields that a session's context shares with a context request, with their help texts where these differ.
 _FIELDS = {
     "max_tokens": "Default: `max_context_tokens` minus the reserve for the reply and for inexact counts.",
     "query": "Query for memories; default: the user's newest message.",

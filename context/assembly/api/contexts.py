@@ -80,7 +80,7 @@ class AssemblingEndpoint(Endpoint):
 
     @property
     def caller(self) -> dict[str, Any]:
-        """Return what every assembly needs besides its request."""
+        """Return the arguments that every assembly takes besides its request."""
         reach = self.key.partition_prefix
         return {"tenant_id": self.tenant_id, "reach": reach, "actor": self.actor, "now": self.now}
 
@@ -107,7 +107,7 @@ class ContextEndpoint(AssemblingEndpoint):
 
 
 class ReceiptEndpoint(AssemblingEndpoint):
-    """One context again."""
+    """Read a context from its receipt."""
 
     @operation("context_read", {200: ReceiptOutput}, 404, parameters=[ReceiptInput])
     def get(self, request: Request, receipt_id: UUID) -> Response:
@@ -123,7 +123,7 @@ class ReceiptEndpoint(AssemblingEndpoint):
 
 
 class ReceiptListEndpoint(Endpoint):
-    """The receipts within the key's reach."""
+    """List the receipts within the key's reach."""
 
     @operation("contexts_list", {200: ReceiptPageOutput}, parameters=[ReceiptListInput])
     def get(self, request: Request) -> Response:

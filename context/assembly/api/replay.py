@@ -25,7 +25,7 @@ _DIFF_EXAMPLES = {
 
 
 class ReplayEndpoint(AssemblingEndpoint):
-    """A context again."""
+    """Replay a context."""
 
     @operation(
         "context_replay", {200: ReceiptOutput}, 404, request=ReplayInput, examples={"Original": {"mode": "recorded"}}
@@ -39,7 +39,7 @@ class ReplayEndpoint(AssemblingEndpoint):
 
 
 class ContextDiffEndpoint(AssemblingEndpoint):
-    """What a context would contain now that it did not contain before."""
+    """Compare a context with an earlier one, or under two budget profiles."""
 
     body_bytes_max = TEXT_BODY_BYTES
 

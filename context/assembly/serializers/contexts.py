@@ -35,7 +35,7 @@ from memory_platform.rest.fields import (
 from memory_platform.rest.serializers import StrictSerializer
 
 PROFILE_NAME_CHARACTERS_MAX = 200
-#: The arguments of a field that may be null or absent, which is the same.
+#: The arguments of a field that may be null or absent, with the same meaning.
 OPTIONAL: dict[str, Any] = {"allow_null": True, "default": None}
 
 
@@ -46,7 +46,7 @@ def validate_query_text(value: Any) -> str:
 
 
 def validate_optional_query(value: Any) -> str:
-    """Return the same, or "" for a blank text. Raises `ContentError`."""
+    """Return a text to search for, normalised; "" for a blank one. Raises `ContentError`."""
     return "" if isinstance(value, str) and not value.strip() else validate_query_text(value)
 
 

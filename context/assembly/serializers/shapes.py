@@ -1,4 +1,4 @@
-"""Parts that several answers share, as the schema shows them."""
+"""Output serializers that several answers share."""
 
 from typing import Any
 

@@ -97,7 +97,7 @@ class EvaluationListEndpoint(EvaluationEndpointBase):
 
 
 class EvaluationEndpoint(EvaluationEndpointBase):
-    """One evaluation."""
+    """Read or delete an evaluation."""
 
     @operation("evaluations_read", {200: schemas.EvaluationOutput, 304: None}, 404)
     def get(self, request: Request, run_id: UUID) -> Response:
@@ -115,7 +115,7 @@ class EvaluationEndpoint(EvaluationEndpointBase):
 
 
 class EvaluationAnswerListEndpoint(EvaluationEndpointBase):
-    """The questions of an evaluation."""
+    """List the questions of an evaluation with their measures."""
 
     @operation("evaluations_answers", {200: page_of(schemas.EvaluationAnswerOutput)}, 404, parameters=[PageInput])
     def get(self, request: Request, run_id: UUID) -> Response:
@@ -128,7 +128,7 @@ class EvaluationAnswerListEndpoint(EvaluationEndpointBase):
 
 
 class EvaluationComparisonEndpoint(EvaluationEndpointBase):
-    """Two evaluations compared."""
+    """Compare two evaluations."""
 
     @operation(
         "evaluations_compare",

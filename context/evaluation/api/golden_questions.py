@@ -76,7 +76,7 @@ class GoldenQuestionEndpointBase(Endpoint):
         return actions.collect_golden_question(tenant_id=self.tenant_id, **own, by=self.actor, now=self.now)
 
     def is_new(self, question: GoldenQuestion, stored: Collection[UUID] = ()) -> bool:
-        """Whether this request stored the question, and not for an earlier row; `stored` are those of earlier rows."""
+        """Return whether this row of the request stored the question; `stored` are the questions of earlier rows."""
         return question.created_at == self.now and question.pk not in stored
 
 
@@ -149,7 +149,7 @@ class GoldenQuestionBulkEndpoint(GoldenQuestionEndpointBase):
 
 
 class GoldenQuestionEndpoint(GoldenQuestionEndpointBase):
-    """One golden question."""
+    """Read, change or remove a golden question."""
 
     body_bytes_max = TEXT_BODY_BYTES
 
@@ -190,7 +190,7 @@ class GoldenQuestionRestoreEndpoint(GoldenQuestionEndpointBase):
 
 
 class GoldenMemoryEndpoint(GoldenQuestionEndpointBase):
-    """One memory of the evidence of a golden question."""
+    """Add a memory to the evidence of a golden question, or remove it."""
 
     @operation("golden_questions_add_memory", _ONE, 404, 409)
     @conditional

@@ -1,4 +1,4 @@
-"""Evaluations: what admins send and what they get."""
+"""Inputs and outputs of the API for evaluations."""
 
 import json
 from typing import Any

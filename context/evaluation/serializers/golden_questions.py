@@ -1,4 +1,4 @@
-"""Golden questions: what admins send and what they get."""
+"""Inputs and outputs of the API for golden questions."""
 
 from typing import Any
 
@@ -69,7 +69,7 @@ class GoldenQuestionInput(GoldenQuestionFields, PartitionScopedInput):
 
 
 class GoldenQuestionChanges(GoldenQuestionFields):
-    """Changes of a golden question; absent fields stay as they are."""
+    """Changes of a golden question; absent fields do not change."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, partial=True, **kwargs)

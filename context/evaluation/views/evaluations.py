@@ -39,7 +39,7 @@ def evaluations(request: HtmxRequest) -> HttpResponseBase:
     data, files = (request.POST, request.FILES) if request.method == "POST" else (None, None)
     with tenant_scope(request.tenant.id):
         has_golden = GoldenQuestion.objects.for_tenant(request.tenant.id).not_removed().exists()
-    # the first choice of a tenant without golden questions would be refused
+    # without golden questions, the first choice of the form would be refused
     corpus = EvaluationRun.Corpus.GOLDEN if has_golden else EvaluationRun.Corpus.UPDATED_FACTS
     form = EvaluationForm(data, files, initial={"corpus": corpus})
     if form.is_valid():

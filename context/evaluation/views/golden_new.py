@@ -1,4 +1,4 @@
-"""A golden question by hand: first the search, then the selection of its evidence."""
+"""The page that adds a golden question: first the search, then the selection of its evidence."""
 
 from collections.abc import Collection
 from typing import Any

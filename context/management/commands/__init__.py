@@ -1,1 +1,1 @@
-"""The commands."""
+"""The commands `evaluate` and `fit_profile`."""

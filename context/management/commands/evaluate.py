@@ -1,4 +1,4 @@
-"""`manage.py evaluate`."""
+"""`manage.py evaluate`: measure a corpus with one profile and print the tables."""
 
 import json
 from argparse import ArgumentTypeError

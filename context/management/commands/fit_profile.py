@@ -1,4 +1,4 @@
-"""`manage.py fit_profile`."""
+"""`manage.py fit_profile`: fit a calibrated scoring profile to questions with known evidence (ADR-0081)."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Assign profiles. The rows of past assignments are kept, so that any recorded time can be read."""
+"""Assign profiles. Rows of past assignments are kept, so that the assignments of any recorded time can be read."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -119,7 +119,7 @@ assign_budget_profile = BUDGET_ASSIGNMENTS.assign
 
 
 def _target(tenant_id: UUID, api_key_id: str | None = None, partition_path: str | None = None) -> dict[str, str]:
-    """Return the target's column and its value."""
+    """Return the column that identifies the target, with its value."""
     if (api_key_id is None) == (partition_path is None):
         raise InvalidInput("one_target", "Give either a key or a partition, not both.", field="partition")
     if partition_path is not None:

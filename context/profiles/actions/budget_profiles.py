@@ -128,7 +128,7 @@ def _active_version(tenant_id: UUID, name: str, seen: int) -> BudgetProfile:
     """Return the active version, which must be the one that the caller saw, locked until the transaction ends."""
     base = BudgetProfile.objects.for_tenant(tenant_id).named(name).current().locked().first()
     if base is None:
-        # another request may have closed the row that this one waited for: then a newer one is active
+        # another request may have closed the row that this one waited for; a newer row is then active
         base = current_budget_profile(tenant_id, name)
     if base.version != seen:
         raise Conflict("profile_changed", f"Version {base.version} has become active. Check it before you save again.")

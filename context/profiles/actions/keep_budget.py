@@ -1,4 +1,4 @@
-"""Keep a budget that was found for a question: in a profile, in a new one, or for one partition."""
+"""Save a budget that was found for a question in a profile, in a new one, or for one partition."""
 
 from datetime import datetime
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""The serializer fields of a profile's numbers, made from their descriptions."""
+"""The serializer fields of a profile's settings, built from their descriptions."""
 
 from collections.abc import Sequence
 from typing import Any

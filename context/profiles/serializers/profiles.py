@@ -1,4 +1,4 @@
-"""Budget profiles, scoring profiles and their assignments: what admins send and what agents get."""
+"""Inputs and outputs of the API for budget profiles, scoring profiles and their assignments."""
 
 from typing import Any
 
@@ -53,7 +53,7 @@ def _version_field(minimum: int = 0, **kwargs: Any) -> StrictIntegerField:
 
 
 def _choices(name: str) -> list[str]:
-    """Return the words that a column takes; none for a column that is no choice."""
+    """Return the values that a column accepts; empty for a column that is not a choice."""
     return [value for value, _ in BudgetProfile._meta.get_field(name).choices or ()]  # type: ignore[union-attr]
 
 

@@ -1,4 +1,4 @@
-"""Bars as server-drawn SVG: the parts come from `context.profiles.bars`, the drawing from a template."""
+"""Bars as SVG rendered on the server: `context.profiles.bars` computes the parts, a template draws them."""
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -31,7 +31,7 @@ def component_description(name: str) -> str:
 
 @register.filter
 def share_percent_text(value: float) -> str:
-    """0.4267 -> 43 %; more than 0 but less than half a percent -> < 1 %."""
+    """Return a share in percent: 0.4267 -> 43 %; more than 0 but less than half a percent -> < 1 %."""
     return "< 1 %" if 0 < value < 0.005 else f"{100 * value:.0f} %"
 
 
@@ -115,5 +115,5 @@ def budget_bar(blocks: Iterable[tuple[str, int]], used: int, max_tokens: int) ->
 
 @register.inclusion_tag("context/profiles/_share_bar.html")
 def share_bar(part: int, whole: int) -> dict[str, float]:
-    """Draw the used share of something as one bar without figures."""
+    """Draw `part` as a share of `whole` as one bar without figures."""
     return {"percent": round(min(100 * part / whole, 100), 1) if whole else 0.0}

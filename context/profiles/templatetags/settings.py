@@ -1,4 +1,4 @@
-"""The numbers of profiles as people read them: with their unit, and lists, rooms and policies in words."""
+"""The settings of profiles as text: numbers with their unit; lists, section budgets and policies in words."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -57,7 +57,7 @@ from memory_platform.web.flash_messages import add_flash
 from memory_platform.web.htmx import HtmxRequest, wants_fragment
 from memory_platform.web.rendering import loads_result_later, render_page
 
-# The form fields of columns whose input has another name.
+# The form fields of columns whose inputs have other names.
 _FIELDS_OF_FORM = {"sections": "room_memories", "include_summaries_at": "levels"} | {
     f"compaction.{name}": f"compaction_{name}" for name in POLICY_FIELDS
 }
@@ -65,7 +65,7 @@ _FIELDS_OF_FORM = {"sections": "room_memories", "include_summaries_at": "levels"
 
 @tenant_page("viewer", to_change="operator")
 def budget_profiles(request: HtmxRequest, name: str = DEFAULT_BUDGET_PROFILE_NAME) -> HttpResponseBase:
-    """Show a profile's active numbers and its versions; a draft in the address shows its effect unsaved."""
+    """Show a profile's active settings and its versions; for a draft in the URL, also its effect."""
     is_post = request.method == "POST"
     typed = request.POST if is_post else request.GET if "default_tokens" in request.GET else None
     with missing_is_404(), tenant_scope(request.tenant.id):

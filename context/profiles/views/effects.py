@@ -1,4 +1,4 @@
-"""The effect of the numbers in a form on the saved questions, before they are saved; GET only, changes nothing."""
+"""The effect of unsaved settings in a form on the saved questions. GET only; nothing is changed."""
 
 from time import perf_counter
 from typing import Any

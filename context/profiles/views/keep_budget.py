@@ -1,4 +1,4 @@
-"""Keep a budget that was found for a question, with its effect on the saved questions."""
+"""Save a budget that was found for a question, with its effect on the saved questions."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -29,7 +29,7 @@ _NAMES = {"name": "new_name", "default_tokens": "max_tokens"}
 
 @tenant_page("operator", to_change="operator")
 def budget_keep(request: HtmxRequest) -> HttpResponseBase:
-    """Show where the budget of the inputs in the address can be kept, and the effect; a POST keeps it."""
+    """Show where the budget of the inputs in the URL can be saved, and its effect; a POST saves it."""
     inputs = PreviewForm(typed_inputs(request.tenant.id, request.GET))
     fields = inputs.cleaned_data if inputs.is_valid() else {}
     partition, name = fields.get("partition", ""), fields.get("budget_profile") or None
@@ -81,7 +81,7 @@ def _keep(request: HtmxRequest, form: KeepBudgetForm, profile: BudgetProfile, pa
 
 
 def _golden(request: HtmxRequest, fields: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the inputs of a golden question that expects the memory in the address; None without a question."""
+    """Return the inputs of a golden question that expects the memory in the URL; None without a question."""
     if not fields.get("query", "").strip():
         return None
     query, as_of = request.GET.copy(), fields["as_of"]

@@ -35,14 +35,14 @@ def ask_to_confirm(
 
 
 def version_url(request: HtmxRequest, row: ProfileVersion) -> str:
-    """Return the address of the page of a version."""
+    """Return the URL of the page of a version."""
     if isinstance(row, BudgetProfile):
         return reverse("budget", args=[request.tenant.id, row.name])
     return f"{reverse('scoring-profile', args=[request.tenant.id, row.name])}?version={row.version}"
 
 
 def selected_version(versions: list[ScoringProfileVersion], version: str | None) -> ScoringProfileVersion:
-    """Return the version in the address; without one the active one, else the newest."""
+    """Return the version in the URL; without one, the active version, else the newest."""
     if version is None:
         return active_version(versions) or versions[0]
     found = next((row for row in versions if row.version == whole_number(version)), None)

@@ -88,7 +88,7 @@ def scoring_create(request: HtmxRequest) -> HttpResponseBase:
 
 @tenant_page("viewer", to_change="operator", state="edited_from")
 def scoring_profile(request: HtmxRequest, name: str) -> HttpResponseBase:
-    """Show one version with its numbers and the form that makes a draft of it; the sum follows the input."""
+    """Show one version with its settings and the form that makes a draft of it; the sum is updated with the input."""
     is_post = request.method == "POST"
     with missing_is_404(), tenant_scope(request.tenant.id):
         page = _profile_page(request, name, request.POST.get("edited_from") or request.GET.get("version"))

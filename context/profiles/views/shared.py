@@ -90,7 +90,7 @@ def assignment_end(request: HtmxRequest, kind: ProfileKind) -> HttpResponseBase:
 
 @tenant_page(to_change="operator")
 def assignment_undo(request: HtmxRequest, kind: ProfileKind) -> HttpResponseBase:
-    """Undo an end: assign what the address names, unless something else was assigned since."""
+    """Undo the end of an assignment: assign the profile in the URL, unless another one was assigned since."""
     form = AssignmentForm(request.GET)
     if form.is_valid():
         with errors_as_flash(request):

@@ -1,4 +1,4 @@
-"""The agents of a tenant: what each API key or partition received, over time."""
+"""The page of a tenant's agents: what each API key or partition received over time."""
 
 from datetime import datetime
 from typing import Any

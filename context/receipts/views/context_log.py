@@ -39,7 +39,7 @@ _COLUMNS = (SortColumn("when", "created_at", datetime),)
 
 @tenant_page("viewer")
 def receipts(request: HtmxRequest) -> HttpResponseBase:
-    """Show the contexts that agents received, newest first; filters and page are in the address.
+    """Show the contexts that agents received, newest first; filters and page are in the URL.
 
     A live list polls with `seen`, which costs one index search unless there are newer contexts (ADR-0166).
     """

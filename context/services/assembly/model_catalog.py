@@ -11,7 +11,7 @@ from pathlib import Path
 DEFAULT_MODEL = "gpt-4o"
 CATALOG_FILE = Path(__file__).with_name("model_catalog.json")
 
-#: `-4` or `-4.5` right behind a family's name is another version of it; `-2024-08-06` and `-8b` are not.
+#: `-4` or `-4.5` directly after a family's name is another version of it; `-2024-08-06` and `-8b` are not.
 _OTHER_VERSION = re.compile(r"[-.]?\d{1,2}(?:$|[-.@:])")
 _BOUNDARIES = "-@:"
 

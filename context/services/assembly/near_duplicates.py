@@ -1,4 +1,4 @@
-"""Near duplicates: texts of near vectors that state the same (ADR-0062, ADR-0095)."""
+"""Near-duplicates: texts with similar vectors that make the same statement (ADR-0062, ADR-0095)."""
 
 import math
 from collections import defaultdict
@@ -105,7 +105,7 @@ def _as_rows(vectors: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.float32]:
 def _pairs_above(vectors: npt.NDArray[np.float32], threshold: float) -> SimilarityFlags:
     count = len(vectors)
     flags = np.zeros((count, count), dtype=np.bool_)
-    if not count or threshold >= 1:  # which only rounding exceeds
+    if not count or threshold >= 1:  # only rounding errors exceed 1
         return flags
     step = max(math.isqrt(MAX_PRODUCT // max(vectors.shape[1], 1)), 1)
     for top in range(0, count, step):

@@ -1,4 +1,4 @@
-"""How good a choice is by the sum of its scores, in words for a person."""
+"""The quality of a selection by the sum of its scores, with a sentence for people."""
 
 from dataclasses import dataclass
 
@@ -36,7 +36,7 @@ class Optimality:
 
     @property
     def sentence(self) -> str:
-        """The comparison for a person."""
+        """A sentence about the comparison, for people."""
         if self.total > self.bound:
             return "Shortening included more than any choice of whole memories could."
         if self.is_best and self.is_limited:

@@ -26,7 +26,7 @@ from context.services.scorer import (
 )
 from memories.services.search.fusion import fused_score
 
-#: The fused score of what both retrievers return first.
+#: The fused score of a memory that both retrievers rank first.
 FUSED_BEST = fused_score(1, 1)
 #: The component that MMR subtracts: how much a memory repeats a better one.
 REPETITION = "repetition"
@@ -55,7 +55,7 @@ class ProfiledMemory(ScoredMemory):
         self, memory: Mapping[str, Any], scores: Sequence[float], part_names: Sequence[str], successor: UUID | None
     ) -> None:
         """`scores` are the composite, the five components of ADR-0040 and the parts."""
-        # one update for all fields: most candidates of a pool are built only to be left out
+        # one update for all fields, because most candidates of a pool are built and then excluded
         self.__dict__.update(
             zip(_SCORE_NAMES, scores, strict=False),
             memory=memory,

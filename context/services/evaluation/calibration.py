@@ -67,7 +67,7 @@ class Calibration:
         }
 
     def as_record(self) -> dict[str, Any]:
-        """Return the report as a version stores it."""
+        """Return the report in the form in which a version stores it."""
         bins, recalls = ([list(row) for row in rows] for rows in (self.report.bins, self.recalls))
         return {**vars(self.report), "bins": bins, "recalls": recalls}
 

@@ -18,7 +18,7 @@ CONFIDENCE_PERCENT = 95
 RESAMPLES = 2_000
 #: Rows of a matrix, with a column per question, that is in memory at a time.
 RESAMPLES_BATCH = 100
-#: Fixed, so that one set of answers has one interval.
+#: The seed is fixed, so that the same answers always have the same interval.
 SEED = 79
 
 Values = NDArray[np.float64]
@@ -83,7 +83,7 @@ def _estimate(mean: float, resampled: Values, questions: int) -> Estimate:
 
 @dataclass(frozen=True)
 class QuestionMeasures:
-    """One question at one budget.
+    """The measures of one question at one budget.
 
     The question names `evidence` memories; the context includes `held` of them. `evidence_rank` and `stale_rank` are
     the ranks, from 1, of the first memory of either kind by score; None if there is none. `stale` memories are wrong

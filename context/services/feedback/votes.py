@@ -34,7 +34,7 @@ _WORD = re.compile(r"\w+")
 #: Scripts without spaces: pairs of characters count as words.
 _UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[.!?…][\"'»”’)\]])\s+|(?<=[。！？])|\n+")
-#: In a small collection every word is rare; these words never count.
+#: Words that never count as rare; in a small collection, every word would.
 _STOP_WORDS_TEXT = """
 about above after again against all also although always among and another any are around because been before being
 below between both but can cannot could did does doing done down during each either else enough even ever every few

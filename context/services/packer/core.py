@@ -1,4 +1,4 @@
-"""Every solution that loses little against a bound, by two lists of partial solutions.
+"""Search all solutions that lose little against a bound, with two lists of partial solutions.
 
 A solution is described by the items where it differs from the bound's own choices ("flips"), each of which costs
 something. The affordable flips are divided between two lists; each list contains what its flips can add to weight and

@@ -1,4 +1,4 @@
-"""Packing many memories by shortening them (ADR-0042)."""
+"""Pack many memories by shortening them (ADR-0042)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
@@ -98,7 +98,7 @@ class ElasticPacker(TokenPacker):
         return shares.lengths
 
     def _lengths(self, candidates: Sequence[ScoredMemory], model: str) -> list[int]:
-        """Return the same as `_length` of each, but look up the model only once."""
+        """Return the `_length` of each candidate; the model is looked up only once."""
         if self._unit == "characters":
             return [len(one.memory["content"].strip()) for one in in_time(candidates)]
         stored = self._stored_lengths(candidates, model)

@@ -1,4 +1,4 @@
-"""Packing greedily: what fits in score order (ADR-0041)."""
+"""Pack greedily: take what fits in score order (ADR-0041)."""
 
 from collections.abc import Iterable
 
@@ -14,12 +14,12 @@ from context.services.packer.results import (
 from context.services.scorer import ScoredMemory
 from memories.services.time_limits import in_time
 
-# ADR-0041. Misses in a row after which greedy stops.
+# ADR-0041. Consecutive misses after which packing stops.
 MAX_CONSECUTIVE_SKIPS = 3
 
 
 class GreedyKnapsackPacker(TokenPacker):
-    """Takes what fits in score order, skips what does not, stops after three misses in a row."""
+    """Takes what fits in score order, skips what does not, and stops after three consecutive misses."""
 
     def pack(
         self, scored_memories: Iterable[ScoredMemory], token_budget: int, model: str = DEFAULT_MODEL

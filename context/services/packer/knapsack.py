@@ -121,7 +121,7 @@ class BoundSearch:
         self.upper_bound = math.floor(relaxation.bound + problem.margin)
 
     def gap(self, best: CoreSolution) -> float:
-        """Return how much better than `best` the relaxation alone allows."""
+        """Return by how much a solution may exceed `best` under the relaxation alone."""
         return self._relaxation.bound - best.profit
 
     def climb(self, best: CoreSolution, meter: WorkMeter) -> CoreSolution:
@@ -144,7 +144,7 @@ class BoundSearch:
         return best
 
     def _least(self, best: CoreSolution) -> int:
-        """Return the least profit to search for: about `core_items` items are free, or anything better is near."""
+        """Return the least profit to search for: one that leaves about `core_items` items free, or any better one."""
         dearest = float(self._costs[min(self._core_items, len(self._costs) - 1)])
         gap = max(dearest, CORE_GROWTH * self._searched_gap)
         if self.gap(best) <= CORE_GROWTH * gap:

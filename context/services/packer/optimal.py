@@ -1,4 +1,4 @@
-"""Packing with the highest total score that any selection within the budget has (ADR-0043)."""
+"""Pack the selection with the highest total score that fits the budget (ADR-0043)."""
 
 import math
 from collections.abc import Iterable, Sequence

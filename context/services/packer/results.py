@@ -1,4 +1,4 @@
-"""What every packer takes and returns."""
+"""The inputs and results that all packers share."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -74,7 +74,7 @@ class TokenPacker:
         return stored_tokens(scored, model, self._marker_tokens)
 
     def _stored_lengths(self, candidates: Iterable[ScoredMemory], model: str) -> list[int | None]:
-        """Return the same for each candidate, but look up the model only once."""
+        """Return the stored length of each candidate; the model is looked up only once."""
         encoding, factor = encoding_and_factor(model)
         if factor != 1.0:
             return [self._stored_length(one, model) for one in candidates]

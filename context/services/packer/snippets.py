@@ -1,4 +1,4 @@
-"""Shortening a text: at a word boundary if one is near, never inside a grapheme, with the ellipsis counted."""
+"""Shorten a text: at a word boundary if one is near, never inside a grapheme, with the ellipsis counted."""
 
 from collections.abc import Callable
 

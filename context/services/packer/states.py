@@ -9,7 +9,7 @@ from context.services.packer.relaxation import Floats, Integers, ItemFlags
 
 #: Profits below this sum fit 32 bits, sentinels included.
 SMALL_PROFITS = 1 << 30
-#: This many cells take as much time as one state of the other kind.
+#: The number of cells that take as much time as one state in a `SparseStates` list.
 CELLS_PER_NODE = 16
 
 
@@ -148,7 +148,7 @@ class DenseStates:
 
 
 def _rises(profits: npt.NDArray[np.signedinteger[Any]]) -> ItemFlags:
-    """Return where a profit exceeds all before it."""
+    """Return flags of the profits that exceed all profits before them."""
     highest = np.maximum.accumulate(profits)
     rises = np.ones(len(profits), np.bool_)
     np.greater(highest[1:], highest[:-1], out=rises[1:])

@@ -16,7 +16,7 @@ _WINDOW = ("% of the window",) * 2
 
 @dataclass(frozen=True)
 class CompactionPolicy:
-    """When and how sessions shrink. Thresholds, target, floor and shares are 0..1, thresholds and target of pressure.
+    """When and how sessions are compacted. Thresholds, target, floor and shares are 0..1; the first two are pressures.
 
     `decision` says whether a summary is applied immediately or waits for a person; `summary_share` is of the tokens of
     its span; `compaction_model` "" is the session's own.

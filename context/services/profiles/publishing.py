@@ -11,12 +11,12 @@ import numpy as np
 from context.services.evaluation.evidence import Estimate, estimate_means
 from memories.services.store.drafts import FieldProblem
 
-#: Questions that both runs answered (ADR-0098).
+#: Minimum questions that both runs answered (ADR-0098).
 QUESTIONS_MIN = 30
-#: The budget that decides is the nearest one to this.
+#: The budget nearest to this one decides.
 DECISIVE_BUDGET_TOKENS = 1_000
 ARGUMENT_PARTS = ("context", "decision", "consequences")
-#: Characters of each part of the argument, and of a reason.
+#: Minimum and maximum characters of each part of the argument, and of a reason.
 TEXT_BOUNDS = (20, 4_000)
 BETTER, WORSE, UNSURE = "better", "worse", "unsure"
 NOT_EVALUATED, TOO_FEW_QUESTIONS, BASELINE_NOT_EVALUATED = (
@@ -119,7 +119,7 @@ class EvidenceComparison:
         return text if row.value or row.base_value else f"{text}, no evidence found by either"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, as a version stores them."""
+        """Return plain values, in the form in which a version stores them."""
         return {**asdict(self), "rows": [asdict(row) for row in self.rows]}
 
     @classmethod

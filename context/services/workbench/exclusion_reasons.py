@@ -1,4 +1,4 @@
-"""Why a memory was not a candidate of a context, as far as its row alone shows."""
+"""The reasons why a memory was not a candidate of a context, as far as its row shows them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ class ExclusionReason(StrEnum):
 
 
 class ExcludedMemory(Protocol):
-    """The fields read, with their current values."""
+    """The current values of the fields that determine the reason."""
 
     version: int
     valid_from: datetime

@@ -10,7 +10,7 @@ _MODES = {
     "newest": "none: the pinned memories, then the newest",
     "none": "none: no memories requested",
 }
-#: Parts of a plan in the order they run: label and text.
+#: The parts of a plan in the order in which they run, with their labels and texts.
 _PARTS = {
     "embed": ("Embedding model", "{model}"),
     "vector": ("Vector candidates", "{memories}, {search} search{reason}"),

@@ -1,4 +1,4 @@
-"""The address of a page for inputs of any length: sent by POST, answered with a redirect that can be shared."""
+"""Redirect inputs of any length, sent by POST, to a page whose URL can be shared."""
 
 from collections.abc import Mapping
 
@@ -14,7 +14,7 @@ from memories.tenancy.views.page_actions import perform
 from memory_platform.web.flash_messages import flash_error
 from memory_platform.web.htmx import HtmxRequest
 
-#: The pages whose forms send their inputs here, by the last part of the address.
+#: The pages whose forms send their inputs here, by the last part of the URL.
 _PAGES: Mapping[str, str] = {
     "preview": "context-preview",
     "compare": "context-compare",
@@ -25,7 +25,7 @@ _PAGES: Mapping[str, str] = {
 
 @tenant_page(to_change="viewer")
 def context_address(request: HtmxRequest, name: str) -> HttpResponseBase:
-    """Redirect to a page with the inputs in its address; a query that is too long for that is stored once."""
+    """Redirect to a page with the inputs in its URL; a query that is too long for a URL is stored once."""
     if name not in _PAGES:
         raise Http404
     inputs = request.POST.copy()

@@ -1,4 +1,4 @@
-"""Why a memory is or is not in a context, and the actions that change it."""
+"""The page that explains why a context includes or excludes a memory, with actions that change this."""
 
 from collections.abc import Callable, Mapping
 from functools import partial

@@ -59,7 +59,8 @@ def context_preview(request: HtmxRequest) -> HttpResponseBase:
     if not wants_fragment(request):
         with tenant_scope(request.tenant.id):
             page |= _offers(request)
-        page |= {"models": _known_models(), "default_model": DEFAULT_MODEL, "slider": SLIDER}
+        models = [name for family in load_catalog().families for name in family.names]
+        page |= {"models": models, "default_model": DEFAULT_MODEL, "slider": SLIDER}
     response = render_page(request, "context/workbench/context_preview.html", page, fragment="fragment", form=form)
     return _at_own_address(request, response) if wants_fragment(request) else response
 
@@ -213,9 +214,9 @@ def allow_draft_profile(request: HtmxRequest, context_request: ContextRequest) -
 
 
 def _at_own_address(request: HtmxRequest, response: HttpResponse) -> HttpResponse:
-    """Set the browser's address: a moved slider replaces the entry, any other change adds one to the history.
+    """Set the browser's URL: a moved slider replaces the history entry, any other change adds one.
 
-    A fragment that a page loads for its own address changes nothing; that address may contain an anchor.
+    A fragment that a page loads for its own URL changes nothing; that URL may contain an anchor.
     """
     address = request.get_full_path()
     if urldefrag(current_page_path(request)).url == address:
@@ -235,7 +236,3 @@ def scoring_choices(tenant_id: UUID) -> list[tuple[str, str]]:
         (name, name) if is_active else (f"{name}{VERSION_MARK}{version}", f"{name} {version}")
         for name, version, is_active in rows
     ]
-
-
-def _known_models() -> list[str]:
-    return [name for family in load_catalog().families for name in family.names]

@@ -16,7 +16,7 @@ from memory_platform.web.numerals import counted
 
 EmbeddingVectors = NDArray[np.float32]
 
-#: Each has its own module, because importing one loads megabytes that the others do not need.
+#: The classes of the providers, imported when needed: each import loads megabytes that the others do not need.
 PROVIDERS = {
     "wordllama": "memories.embeddings.providers.wordllama_embedder.WordLlamaEmbedder",
     "hashed": "memories.embeddings.providers.hashed_embedder.HashedNgramEmbedder",
@@ -31,7 +31,7 @@ class Embedder(Protocol):
 
     #: Stored with every vector; vectors of equal names are comparable.
     name: str
-    #: Numbers in a vector.
+    #: The number of components of a vector.
     dimension: int
     #: Maximum texts per call; more texts need several calls, so that a failure affects few of them.
     batch_size: int

@@ -11,7 +11,7 @@ import numpy as np
 
 from memories.embeddings.providers import EmbeddingVectors, unit_rows
 
-#: Trigrams that weigh as much as a word.
+#: The number of trigrams that weigh as much as a word.
 WORD_WEIGHT = 2.0
 _WORDS = re.compile(r"\w+")
 

@@ -87,7 +87,7 @@ class EmbeddingModelQuerySet(TenantRows):
     not_active = rows_where(state__in=["filling", "standby"])
     #: Models that an operator requested; the initial model is not included.
     requested = rows_where(is_chosen=True)
-    #: Being filled or removed.
+    #: Models that are being filled or removed.
     in_progress = rows_where(state__in=["filling", "retiring"])
 
     def lock_shared(self, tenant_id: UUID) -> None:
@@ -110,7 +110,7 @@ class EmbeddingModelQuerySet(TenantRows):
         return self.filter(state__in=["active", "filling", "standby"]).order_by("state", "started_at")
 
     def idle(self) -> Self:
-        """Neither being filled nor removed."""
+        """Models that are neither being filled nor removed."""
         return self.exclude(state__in=["filling", "retiring"])
 
     def failing(self) -> Self:
@@ -122,7 +122,7 @@ class EmbeddingModelQuerySet(TenantRows):
         return Q(Exists(missing.filter(model_id=OuterRef("pk"), is_refused=is_refused)))
 
     def formerly_active(self) -> Self:
-        """Kept up to date for a roll-back, the latest first."""
+        """Models kept up to date for a roll-back, latest first."""
         return self.filter(state="standby", deactivated_at__isnull=False).order_by("-deactivated_at")
 
     def with_work(self) -> Self:
@@ -187,13 +187,13 @@ class MissingVectorQuerySet(TenantRows):
         execute(_FAIL_HEADS, [model_id])
 
     def count_lost(self, tenant_id: UUID, model_id: UUID, name: str, active: str, *, with_superseded: bool) -> int:
-        """The number of versions with a vector of `active` that the model `name` neither has nor refused."""
+        """Return the number of versions with a vector of `active` that the model `name` neither has nor refused."""
         values = {"tenant": tenant_id, "id": model_id, "model": name, "with_pending": True}
         values |= {"active": active, "with_superseded": with_superseded}
         return int(execute(_LACKING + _LOSSES, values)[0][0])
 
     def counts_by_model(self) -> dict[UUID, tuple[int, int]]:
-        """By model: the numbers of waiting and of refused vectors."""
+        """Return the numbers of waiting and of refused vectors by model."""
         waiting, refused = (Count("pk", filter=Q(is_refused=is_refused)) for is_refused in (False, True))
         rows = self.order_by().values_list("model_id").annotate(waiting=waiting, refused=refused)
         return {model_id: (waits, refusals) for model_id, waits, refusals in rows}

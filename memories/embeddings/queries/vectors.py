@@ -91,12 +91,12 @@ class MemoryEmbeddingQuerySet(TenantRows):
         return int(self.aggregate(last=Max("id"))["last"] or 0)
 
     def tails(self, model: str, bound: int) -> dict[UUID, int]:
-        """By tenant: current vectors of a model that an index with this bound lacks."""
+        """Return by tenant the number of current vectors of a model that an index with this bound lacks."""
         rows = self.filter(model=model, is_current=True, is_indexed=False, id__gt=bound).order_by()
         return dict(rows.values_list("tenant_id").annotate(count=Count("*")))
 
     def mark_indexed(self, tenant_id: UUID, model: str, bound: int, limit: int) -> int:
-        """Put the oldest of them of a tenant into the index; return how many."""
+        """Add the oldest vectors of a tenant's tail to the index; return how many."""
         values = {"tenant": tenant_id, "model": model, "bound": bound, "limit": limit}
         return len(execute(_MARK_INDEXED, values))
 
@@ -129,7 +129,7 @@ class MemoryEmbeddingQuerySet(TenantRows):
             yield [pk for pk, _ in chunk], half_vectors([vector for _, vector in chunk])
 
     def count_live_by_model(self, now: datetime) -> dict[str, int]:
-        """By model: the live memories with a current vector. An index counts all; expired ones are subtracted."""
+        """Return the number of live memories with a current vector by model: all by an index, minus expired ones."""
         current = self.filter(is_current=True).order_by().values_list("model")
         counts = dict(current.annotate(count=Count("*")))
         expired = current.filter(memory__archived_at__isnull=True, memory__expires_at__lte=now)

@@ -25,7 +25,7 @@ class Command(PlatformCommand):
     def handle(self, **options: Any) -> None:
         now = timezone.now()
         tenant = get_tenant_or_fail(options["tenant"])
-        # Every file is read before the first is stored: a folder with a bad file changes nothing.
+        # Every file is read before the first one is stored, so a folder with a bad file changes nothing.
         conversations = {path.stem: read_locomo_conversation(path) for path in _files(options["path"])}
         rows = [turn.as_memory(stem) for stem, turns in conversations.items() for turn in turns]
         report = import_rows(tenant, rows, by=self.actor, now=now)

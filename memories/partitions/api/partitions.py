@@ -38,7 +38,7 @@ _LINK = {
 
 
 class PartitionListEndpoint(Endpoint):
-    """The tree of partitions."""
+    """Create a partition; list partitions."""
 
     scopes = {"POST": "write"}
 
@@ -78,7 +78,7 @@ class PartitionListEndpoint(Endpoint):
 
 
 class PartitionSummaryEndpoint(Endpoint):
-    """The summaries of one partition."""
+    """Read, set or withdraw the summaries of a partition."""
 
     body_bytes_max = TEXT_BODY_BYTES
     scopes = {"PUT": "write", "DELETE": "write"}
@@ -150,14 +150,14 @@ class PartitionSummaryEndpoint(Endpoint):
 
 
 class TenantMemoEndpoint(Endpoint):
-    """The tenant's memo."""
+    """Read or set the tenant's memo."""
 
     body_bytes_max = TEXT_BODY_BYTES
     scopes = {"PUT": "admin"}
 
     @operation("memo_read", {200: serializers.TenantMemoOutput, 304: None})
     def get(self, request: Request) -> Response:
-        """The text that may lead every context."""
+        """The text that can be placed at the beginning of every context."""
         return self.answer_with_etag(lambda: serializers.TenantMemoOutput(self._current() or serializers.NO_MEMO).data)
 
     @operation(
@@ -230,7 +230,7 @@ class LinkListEndpoint(LinkEndpointBase):
 
 
 class LinkEndpoint(LinkEndpointBase):
-    """One link."""
+    """End a link."""
 
     @operation("links_end", {204: None}, 404)
     def delete(self, request: Request, link_id: int) -> Response:

@@ -65,7 +65,7 @@ class SnapshotListEndpoint(SnapshotEndpointBase):
 
 
 class SnapshotEndpoint(SnapshotEndpointBase):
-    """One snapshot."""
+    """Read or delete a snapshot."""
 
     @operation("snapshots_read", {200: serializers.SnapshotOutput, 304: None}, 404)
     def get(self, request: Request, snapshot_id: UUID) -> Response:

@@ -36,7 +36,7 @@ class PartitionQuerySet(TenantRows):
         list(self.select_for_update(no_key=True).order_by("pk").values_list("pk"))
 
     def page_by_path(self, after: int | None = None, *, is_backward: bool = False, count: int) -> Self:
-        """`count` rows in the order of paths after (backward: before) the row with the id `after`."""
+        """Return `count` rows in the order of paths after (backward: before) the row with the id `after`."""
         rows = self
         if after is not None:
             place = self.model.objects.filter(pk=after).values("path")
@@ -44,12 +44,12 @@ class PartitionQuerySet(TenantRows):
         return rows.order_by("-path" if is_backward else "path")[:count]
 
     def _related(self, name: str) -> Any:
-        """Rows of a related table that belong to the partition of the outer query."""
+        """Return the rows of a related table that belong to the partition of the outer query."""
         rows = self.model._meta.get_field(name).related_model._base_manager
         return rows.filter(partition=OuterRef("pk"))
 
     def with_contents(self, now: datetime) -> Self:
-        """Adds `memory_count` (live memories, without those below) and `summary_styles` in the same query."""
+        """Add `memory_count` (live memories, without those below) and `summary_styles` in the same query."""
         live = self._related("memories").filter(live_condition(now)).order_by().values("partition")
         styles = self._related("summaries").filter(recorded_to__isnull=True).order_by("style")
         return self.annotate(
@@ -81,7 +81,7 @@ class PartitionQuerySet(TenantRows):
         )
 
     def branches(self, lineage: Sequence[str], *, after: str, count: int) -> list[Any]:
-        """The first `count` children of each partition of `lineage` (from the root down), by path. One query.
+        """Return the first `count` children of each partition of `lineage` (from the root down), by path. One query.
 
         Children of the last one start after `after`. Partitions of the lineage are always included.
         """
@@ -95,7 +95,7 @@ class PartitionQuerySet(TenantRows):
         return list(rows.filter(is_among).order_by("depth", "path"))
 
     def without_root(self) -> Self:
-        """In the order of paths."""
+        """Partitions except the root, in the order of paths."""
         return self.exclude(path="").order_by("path")
 
     def after_path(self, path: str) -> Self:
@@ -109,7 +109,7 @@ class PartitionQuerySet(TenantRows):
         return self.paths(PATHS_OFFERED_MAX)
 
     def paths(self, limit: int) -> list[str]:
-        """The first paths in order, without the root."""
+        """Return the first `limit` paths in order, without the root."""
         return list(self.without_root().values_list("path", flat=True)[:limit])
 
 
@@ -121,15 +121,15 @@ class MemoryLinkQuerySet(VersionedByRecordedTime):
         return self.filter(source_id=memory_id)
 
     def in_order(self) -> Self:
-        """In the order of link time, then id."""
+        """Links in the order of their time, then id."""
         return self.order_by("recorded_from", "pk")
 
     def targets(self, count: int) -> list[UUID]:
-        """The targets of the first links."""
+        """Return the targets of the first `count` links."""
         return list(self.values_list("target_id", flat=True)[:count])
 
     def sources(self, count: int) -> list[UUID]:
-        """The sources of the first links."""
+        """Return the sources of the first `count` links."""
         return list(self.values_list("source_id", flat=True)[:count])
 
     def touching(self, *memory_ids: UUID) -> Self:
@@ -146,7 +146,7 @@ class MemoryLinkQuerySet(VersionedByRecordedTime):
     within = rows_within("source__partition_path", "target__partition_path")
 
     def with_ends(self) -> Self:
-        """With both memories in the same query, newest first."""
+        """Load both memories in the same query, newest links first."""
         derived = [f"{end}__{name}" for end in ("source", "target") for name in ("search_vector", *SEARCH_COLUMNS)]
         return self.select_related("source", "target").defer(*derived).order_by("-recorded_from", "pk")
 
@@ -156,7 +156,7 @@ class TenantMemoQuerySet(VersionedByRecordedTime):
         return self.order_by("-version")
 
     def texts_of(self, versions: Iterable[int]) -> list[tuple[int, str, datetime]]:
-        """(version, content, time written) of these versions."""
+        """Return (version, content, time written) of these versions."""
         rows = self.filter(version__in=list(versions)).order_by()
         return list(rows.values_list("version", "content", "recorded_from"))
 
@@ -199,7 +199,7 @@ class PartitionSummaryQuerySet(VersionedByRecordedTime):
         return self.order_by("style", "-version")
 
     def texts_of(self, ids: Iterable[object], versions: Iterable[int]) -> list[tuple[UUID, int, str, datetime]]:
-        """(summary id, version, content, time written) of rows of these summaries in any of these versions."""
+        """Return (summary id, version, content, time written) of these summaries in any of these versions."""
         rows = self.filter(summary_id__in=list(ids), version__in=list(versions))
         return list(rows.order_by().values_list("summary_id", "version", "content", "recorded_from"))
 

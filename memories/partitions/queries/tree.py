@@ -76,7 +76,7 @@ SELECT count(*) FROM taken
 
 class PartitionCountQuerySet(TenantRows):
     def empty(self) -> "PartitionCountQuerySet":
-        """Counts that are zero."""
+        """Rows whose counts are zero."""
         return self.filter(own_rows=0, subtree_rows=0)
 
 

@@ -40,7 +40,7 @@ FROM memories_tenant AS tenant,
     json_to_recordset(%s::json) AS term (word text, words text, lexemes text[])
 WHERE tenant.id = %s
 """
-# `ts_stat` takes the text of a query and runs it.
+# `ts_stat` takes the text of an SQL query and runs it.
 _COUNT = """
 WITH live AS (SELECT count(*) AS rows FROM memories_memory WHERE tenant_id = %(tenant)s AND archived_at IS NULL),
 counted AS (
@@ -125,13 +125,13 @@ def send_query_lexemes(tenant_id: UUID, text: str) -> SentStatement:
 
 
 def read_query_lexemes(sent: SentStatement) -> Mapping[str, int]:
-    """Return the same for one tenant, with about how many rows contain each; 0 if not common."""
+    """Return the lexemes of a query in one tenant, each with the approximate number of rows; 0 if not common."""
     rows = dict(sent.rows())
     return {lexeme: rows[lexeme] for lexeme in significant_lexemes(rows)}
 
 
 def tenant_query_lexemes(tenant_id: UUID, text: str) -> Mapping[str, int]:
-    """Return the same, in one query."""
+    """Return the result of `read_query_lexemes` in one query."""
     return read_query_lexemes(send_query_lexemes(tenant_id, text))
 
 

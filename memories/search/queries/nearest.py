@@ -14,7 +14,7 @@ from pgvector.django import CosineDistance, HalfVectorField
 
 from memories.tenancy.queries.prepared import set_locally
 
-#: Unit length, from an embedder.
+#: A vector of unit length, from an embedder.
 Vector = Sequence[float] | NDArray[np.float32]
 #: Maximum dimension of an index of halfvec.
 MAX_INDEX_DIMENSION = 4_000
@@ -22,7 +22,7 @@ MAX_INDEX_DIMENSION = 4_000
 #: Columns that reset the settings of `begin_index_scan`, in the statement that reads along the index: it is planned
 #: before.
 INDEX_SCAN_ENDS = "set_config('enable_sort', 'on', true), set_config('plan_cache_mode', 'auto', true)"
-#: The newest valid index whose name begins so. The rows are an estimate, of the last vacuum or analysis.
+#: The newest valid index whose name begins with the prefix. The rows are an estimate of the last VACUUM or ANALYZE.
 INDEX_FOUND = """
 SELECT kept.reltuples AS index_rows, kept.relname AS index_name
 FROM pg_index AS info JOIN pg_class AS kept ON kept.oid = info.indexrelid
@@ -98,7 +98,7 @@ def plan_by_values() -> None:
 
 @contextmanager
 def force_index_scan(*, ef_search: int, max_scan_tuples: int, is_single_scan: bool = False) -> Iterator[None]:
-    """Do the same in the block."""
+    """Call `begin_index_scan` for the statements of the block."""
     begin_index_scan(ef_search=ef_search, max_scan_tuples=max_scan_tuples, is_single_scan=is_single_scan)
     yield
     set_locally({"enable_sort": "on", "plan_cache_mode": "auto"})

@@ -51,7 +51,7 @@ class CountedScope:
     index: VectorIndex | None
 
 
-#: Sizes of large scopes, each with the time until which it counts.
+#: The sizes of large scopes, each with the time at which it expires.
 _kept: dict[Hashable, tuple[float, CountedScope]] = {}
 
 

@@ -48,7 +48,7 @@ class HygieneList:
     meaning: str
     sorts: Mapping[str, str]
     has_pairs: bool = False
-    #: The action on its rows, besides dismissing them.
+    #: The action on its rows, in addition to dismissing them.
     action: str = BULK_ARCHIVE
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 #: Minimum of shared words besides numbers and dates for a common subject.
 SHARED_WORDS_MIN = 2
-#: Words of a text that are compared.
+#: Maximum words of a text that are compared.
 WORDS_COMPARED_MAX = 400
 
 _UP_TO_NINETEEN = (
@@ -47,7 +47,7 @@ class ComparedSpan:
     is_value: bool = False
 
 
-class _Word(NamedTuple):  # a page makes thousands of them
+class _Word(NamedTuple):  # one page creates thousands of words
     folded: str
     is_value: bool
     start: int

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class MemoryCountKind(StrEnum):
-    """The separate counts; each has its own index."""
+    """The kinds of counts; each has its own index."""
 
     UNARCHIVED = "unarchived"
     EXPIRED = "expired"

@@ -41,7 +41,7 @@ class Admission:
         self.chosen = list(dict.fromkeys([*self._pinned, *self.results]))
 
     def unread(self) -> list[int]:
-        """Return the chosen memories that have not been requested; from now on, they count as requested."""
+        """Return the chosen memories that have not been requested; they count as requested afterwards."""
         unread = [key for key in self.chosen if key not in self._requested]
         self._requested.update(unread)
         return unread

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from memories.services.time_limits import in_time
 
-#: Characters of an excerpt, and of them before the first matched word.
+#: Characters of an excerpt, and how many of them precede the first matched word.
 EXCERPT_CHARACTERS, LEAD_CHARACTERS = 220, 60
 #: A word and each of its lexemes have the same first letters, at least this many, after folding.
 SHARED_LETTERS = 2

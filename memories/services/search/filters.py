@@ -7,7 +7,7 @@ from typing import Any
 
 from memories.services.store.content import CodedError, is_storable_text
 
-#: field -> what its values are; `metadata.<key>` compares with any JSON scalar.
+#: The kind of values of each field; `metadata.<key>` compares with any JSON scalar.
 FILTER_FIELDS = {
     "kind": "text",
     "source_id": "text",

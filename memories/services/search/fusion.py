@@ -35,7 +35,7 @@ def fuse(vector_ranks: Mapping[RankedId, int], text_ranks: Mapping[RankedId, int
 
 
 def fused_score(vector_rank: int | None, text_rank: int | None) -> float:
-    """Return the same score of one id by its ranks, 0 without any."""
+    """Return the score that `fuse` gives to one id by its ranks, 0 without any."""
     counts = ((vector_rank, 1), (text_rank, TEXT_RANK_COUNTS))
     return sum(count / (RECIPROCAL_RANK_K + rank) for rank, count in counts if rank is not None)
 

@@ -4,9 +4,9 @@ from enum import StrEnum
 
 #: A smaller tail does not justify a rebuild.
 REBUILD_ROWS_MIN = 5_000
-#: A rebuild takes a fifth of the time of insertions, for all vectors: it pays for a tail of this share of the index,
+#: A rebuild of all vectors takes a fifth of the time of insertions: worthwhile for a tail of this share of the index,
 REBUILD_SHARE = 0.25
-#: and for one as large as the index while more is being loaded, because it will soon be followed by another.
+#: and for a tail as large as the index while more is being loaded, because another rebuild will follow soon.
 GROWING_REBUILD_SHARE = 1.0
 #: A growing tail is not shortened up to this size, which a search reads in about 9 ms.
 GROWING_TAIL_MAX = 20_000

@@ -1,4 +1,4 @@
-"""Lexemes that Postgres' dictionaries miss: folded forms, n-grams and identifiers (ADR-0076).
+"""Lexemes that Postgres's dictionaries do not produce: folded forms, n-grams and identifiers (ADR-0076).
 
 A change of these rules needs a migration that recomputes every row.
 """
@@ -97,7 +97,7 @@ def _without_marks(word: str) -> str:
 
 
 def _read_foreign(token: str, words: set[str], lexemes: set[str], is_query: bool) -> str:
-    """Collect what is beyond ASCII in a token; return its plain form, with spaces for n-gram scripts."""
+    """Collect the non-ASCII parts of a token; return its plain form, with spaces for n-gram scripts."""
     if token.isascii():
         return token
     visible = "".join(char for char in token if unicodedata.category(char) != "Cf")
@@ -119,7 +119,7 @@ def _read_foreign(token: str, words: set[str], lexemes: set[str], is_query: bool
 
 
 def _clusters(run: str) -> list[str]:
-    """Characters with the marks that follow them."""
+    """Return the characters, each with the marks that follow it."""
     clusters: list[str] = []
     for char in run:
         if clusters and _is_mark(char):

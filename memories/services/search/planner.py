@@ -45,7 +45,7 @@ NEWEST_ROWS = 1_500
 
 
 class SearchMethod(StrEnum):
-    """Ways to find the nearest vectors."""
+    """The ways to find the nearest vectors."""
 
     EXACT = "exact"
     HNSW = "hnsw"
@@ -99,12 +99,12 @@ class VectorPlan:
 
     @property
     def limit_with_spare(self) -> int:
-        """Vectors to read: some of the nearest may belong to expired memories."""
+        """The number of vectors to read; some of the nearest may belong to expired memories."""
         return self.limit + (0 if self.is_all_live else self.limit // ROWS_PER_SPARE_ROW)
 
     @property
     def enough_rows(self) -> int:
-        """The vectors that a single scan must return; for the last eighth, another scan costs more than it finds."""
+        """The vectors that a single scan must return; another scan for the last eighth is not worthwhile."""
         return self.limit_with_spare - self.limit_with_spare // ROWS_PER_SPARE_ROW
 
     @property

@@ -34,7 +34,7 @@ def rank_text_hits(hits: TextHits, text: TextQuery, limit: int) -> dict[int, int
     """
     held = (hits["held"][:, None] >> np.arange(len(text.ranking)) & 1).astype(np.float32)
     scores = _with_adjacent(held, hits) @ _weights(held, text)
-    if len(hits) > limit:  # thousands of rows; only those that may be among the best are sorted
+    if len(hits) > limit:  # of thousands of rows, only those that may be among the best are sorted
         is_near_best = scores >= np.partition(scores, -limit)[-limit]
         hits, scores = hits[is_near_best], scores[is_near_best]
     best = np.lexsort((hits["low"], hits["high"], -hits["created"], -scores))[:limit]

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-#: Memories of one bulk action.
+#: Maximum memories of one bulk action.
 BULK_MEMORIES_MAX = 1_000
-#: Memories of one merge; a person reads them all.
+#: Maximum memories of one merge, because a person reads them all.
 MERGED_MIN, MERGED_MAX = 2, 20
 
 BULK_ARCHIVE, RESTORE, BULK_CHANGE_KIND, BULK_MERGE = "archive", "restore", "kind", "merge"

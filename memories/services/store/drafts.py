@@ -13,11 +13,11 @@ from memories.services.store.content import CodedError, check_content, check_met
 MAX_LABEL_CHARACTERS = 255
 MAX_POSITION = 2_147_483_647
 MAX_LINKS = 50
-#: Memories that one memory replaces when it is stored.
+#: Maximum memories that one memory replaces when it is stored.
 MAX_SUPERSEDED = 50
 #: The name of the field, and the kind of the link from a memory to one that it replaced.
 SUPERSEDES = "supersedes"
-#: Clocks of callers differ; a time more than a day ahead is an error.
+#: Callers' clocks differ; a time further ahead than this is an error.
 MAX_AHEAD = timedelta(days=1)
 
 _WORD = re.compile(r"[a-z][a-z0-9_-]{0,31}")

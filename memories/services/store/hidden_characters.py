@@ -45,7 +45,7 @@ def show_hidden(text: str) -> str:
 
     Backslashes before such a mark are doubled; one more precedes a mark that is in the text itself.
     """
-    # most texts are plain; looking at each character takes ten times as long
+    # most texts are plain; a check of each character takes ten times as long
     is_plain = text.isascii() and text.isprintable()
     if (is_plain or _CANDIDATE.search(text) is None) and "[U+" not in text:
         return text

@@ -19,10 +19,10 @@ IMPORT_EXPORT_FIELDS = (
     *("source_id", "session", "position"),
 )
 _JSON_COLUMNS = ("confidence", "pinned", "metadata", "position")
-#: Spreadsheets run cells that begin like this, so an apostrophe is put before them, and before those with one already.
+#: Spreadsheets run cells that begin with these, so an apostrophe precedes such cells, and those with one already.
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _ESCAPED_FORMULA = re.compile(r"'+[=+\-@\t\r]")
-#: Longer than any body, so that a cell that is too long is an error of its line and not of the file.
+#: Longer than any request body, so that a cell that is too long is an error of its line, not of the file.
 CELL_CHARACTERS_MAX = 2**24
 csv.field_size_limit(CELL_CHARACTERS_MAX)
 

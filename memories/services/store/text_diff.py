@@ -78,7 +78,7 @@ def _runs(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffRun]:
 
 
 def _readable(runs: Sequence[DiffRun]) -> Iterator[DiffRun]:
-    """Join runs that only white space separates, or all of them if little is shared."""
+    """Join runs that only white space separates; join all of them if little is shared."""
     shared = sum(len(left) for kind, left, _ in runs if kind == "same")
     longer = max(sum(len(left) for _, left, _ in runs), sum(len(right) for *_, right in runs))
     old, new = "", ""

@@ -1,4 +1,4 @@
-"""Labels of the verbs of the audit log, by group: the same words on every page of the console."""
+"""Labels of the verbs of the audit log, by group, for every page of the console."""
 
 from collections.abc import Mapping
 
@@ -16,9 +16,9 @@ GROUPS = {
     TENANT: "Administration",
 }
 
-#: How long the row is stored that the undo of an act needs (ADR-0304).
+#: How long stored acts are kept (ADR-0304).
 UNDO_DAYS = 90
-#: Acts that have a row with what their undo needs.
+#: The labels of stored acts on memories, by verb.
 STORED_ACTS = {
     "merge_memories": "Merged memories",
     "archive_memories": "Archived memories",
@@ -176,12 +176,12 @@ ACT_LABELS: Mapping[str, str] = {verb: label for verbs in VERBS.values() for ver
 
 
 def act_label(verb: str) -> str:
-    """Return the label of a verb; a verb that Activity does not list is shown as its own words."""
+    """Return the label of a verb; for a verb that Activity does not list, the words of its name."""
     return ACT_LABELS.get(verb) or verb.replace("_", " ").capitalize()
 
 
 def verbs_named(text: str) -> list[str]:
-    """Return the verbs whose label or own words contain a text, in any case."""
+    """Return the verbs whose label or name contains a text, in any case."""
     words = text.replace("_", " ").casefold().strip()
     known = [*ACT_LABELS, *UNLISTED]
     return [verb for verb in known if words in act_label(verb).casefold() or words in verb.replace("_", " ")]

@@ -31,7 +31,7 @@ _LISTS = {
 }
 _OF_ADMINS = {"api_key", "erasure", "prompt", "retention_policy"}
 _PROFILES = {"budget_profile": "budget", "scoring_profile": "scoring-profile"}
-_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+UUID_TEXT = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _PROFILE_ID = re.compile(r"([-a-zA-Z0-9_]+)( \d+)?")
 #: A key's primary key is its prefix, a dot and the hash of its secret.
 _KEY_ID = re.compile(r"([A-Za-z0-9]{8})\.\S{40,}")
@@ -57,7 +57,7 @@ def audit_target_page(verb: str, target_kind: str, target_id: str, *, is_first: 
     """Return the page about one id of an audit row, None without one; a profile's page only for the first id."""
     if target_kind in _LISTS:
         return AuditTargetPage(_LISTS[target_kind], admins_only=target_kind in _OF_ADMINS)
-    if target_kind in _PAGES and not verb.startswith("delete_") and _UUID.fullmatch(target_id):
+    if target_kind in _PAGES and not verb.startswith("delete_") and UUID_TEXT.fullmatch(target_id):
         return AuditTargetPage(_PAGES[target_kind], (target_id,))
     if target_kind in _PROFILES and is_first and (profile := _PROFILE_ID.fullmatch(target_id)):
         return AuditTargetPage(_PROFILES[target_kind], (profile[1],))

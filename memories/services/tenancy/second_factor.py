@@ -29,7 +29,7 @@ def accepted_step(secret: str, code: str, *, now: datetime, after: int = 0) -> i
 
 
 def recovery_code(random: bytes) -> str:
-    """Return a code for people to type, in groups of four characters."""
+    """Return a new recovery code, in groups of four characters."""
     text = base64.b32encode(random).decode().lower()
     return "-".join(text[start : start + 4] for start in range(0, len(text), 4))
 

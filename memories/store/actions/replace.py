@@ -54,7 +54,7 @@ def replace_memories(
 
 
 def _link(tenant_id: UUID, successors: Mapping[UUID, UUID], now: datetime) -> dict[tuple[UUID, UUID], int]:
-    """Link each newer memory to the older one; return the links by their ends."""
+    """Link each newer memory to the older one; return the ids of the links by their ends."""
     links = [
         MemoryLink(tenant_id=tenant_id, source_id=newer, target_id=older, kind=SUPERSEDES, recorded_from=now)
         for older, newer in successors.items()

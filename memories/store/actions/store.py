@@ -35,7 +35,7 @@ from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict
 from memories.tenancy.queries.prepared import sent_together
 
-#: Attempts to insert while concurrent writers insert and archive the same text.
+#: Maximum attempts to insert while concurrent writers insert and archive the same text.
 INSERT_ATTEMPTS = 4
 
 

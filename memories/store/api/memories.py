@@ -267,7 +267,7 @@ class BulkRows:
     def __init__(self, rows: Sequence[Any], *, key: ApiKey, now: datetime) -> None:
         self.faults: dict[int, list[dict[str, str]]] = {}
         self.valid: dict[int, NewMemory] = {}
-        # One serializer checks all rows: building it costs more than using it.
+        # One serializer checks all rows, because creating it takes longer than using it.
         checker = RowChecker(MemoryInput(context={"now": now, "key": key}))
         for index, row in enumerate(rows):
             try:
@@ -303,7 +303,7 @@ class MemoryBulkEndpoint(MemoryEndpointBase):
 
 
 class MemoryEndpoint(MemoryEndpointBase):
-    """One memory."""
+    """Read, change or archive a memory."""
 
     body_bytes_max = TEXT_BODY_BYTES
 

@@ -50,7 +50,7 @@ class MemoryMoveEndpoint(Endpoint):
                 raise Conflict("nothing_left", "Nothing was moved: no memory matches.")
             with transaction.atomic():
                 done = move_memories(tenant_id=self.tenant_id, seen=selected, to=to, by=self.actor, now=self.now)
-                transaction.set_rollback(values["dry_run"])  # a dry run counts by moving and taking it back
+                transaction.set_rollback(values["dry_run"])  # a dry run moves the memories and rolls back
         skipped = {**done.left, **({"not_found": absent} if absent else {})}
         answer = {"to": to.path, "moved": done.count, "skipped": skipped, "has_more": has_more}
         return Response(MemoryMoveOutput({**answer, "act_id": None if values["dry_run"] else done.act.pk}).data)

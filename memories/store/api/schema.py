@@ -7,10 +7,10 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse, extend_schema
 
 from memories.store.serializers.answers import ProblemOutput
+from memories.tenancy.api.problems import PROBLEM_TYPE
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
-PROBLEM = "application/problem+json"
 _REASONS = {
     400: "Not valid; `errors` names the fields.",
     401: "No key, or one that is unknown, revoked or expired.",
@@ -65,7 +65,7 @@ def response_schemas(good: Mapping[int, Any], *problems: int) -> dict[Any, Any]:
     """Return an endpoint's responses: the serializers of `good` by status, `problems`, and those of every endpoint."""
     answers = {(status, "application/json") if output else status: output for status, output in good.items()}
     return answers | {
-        (status, PROBLEM): OpenApiResponse(ProblemOutput, description=_REASONS[status])
+        (status, PROBLEM_TYPE): OpenApiResponse(ProblemOutput, description=_REASONS[status])
         for status in sorted({*ALWAYS, *problems})
     }
 

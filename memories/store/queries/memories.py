@@ -93,7 +93,7 @@ class MemoryQuerySet(MemoryTextQuerySet):
         return self.live(now).order_by("created_at", "pk")
 
     def with_failed_provider(self) -> Self:
-        """Unarchived memories without a vector because a call to the embedding provider failed."""
+        """Unarchived memories that have no vector because a call to the embedding provider failed."""
         return self.unarchived().pending_embedding().exclude(embedding_error="")
 
     def tally_by_refusal(self, highest: int) -> list[tuple[str, int]]:
@@ -124,7 +124,7 @@ class MemoryQuerySet(MemoryTextQuerySet):
         return list(tally_memories(row for _, *row in first.union(second, all=True)).kinds.items())
 
     def _by_kind(self, now: datetime) -> list[models.QuerySet[Any]]:
-        """Return counts of unarchived memories, and of expired ones among them."""
+        """Return the queries that count unarchived memories by kind, and expired ones among them."""
         kind = F("kind")
         unarchived = self.unarchived()._counted(MemoryCountKind.UNARCHIVED, kind)
         return [unarchived, self.expired(now)._counted(MemoryCountKind.EXPIRED, kind)]
@@ -266,7 +266,7 @@ class MemoryVersionQuerySet(MemoryTextQuerySet):
         return self.select_related("memory").defer(*derived, *(f"memory__{name}" for name in derived))
 
     def newer_than(self, version: int) -> Self:
-        """The nearest first."""
+        """The versions after this one, nearest first."""
         return self.filter(version__gt=version).order_by("version")
 
     def of_memory(self, memory_id: UUID) -> Self:

@@ -78,7 +78,7 @@ class MemoryTextQuerySet(TenantRows):
     recorded_end: ClassVar[Any] = F("archived_at")
 
     without_texts = rows_without("content", "metadata", "search_vector", *SEARCH_COLUMNS)
-    #: Do not read the columns derived for searching; they are larger than the text.
+    #: Rows without the columns derived for searching, which are larger than the text.
     without_search_columns = rows_without("search_vector", *SEARCH_COLUMNS)
     of_kind = rows_of("kind")
 
@@ -104,7 +104,7 @@ class MemoryTextQuerySet(TenantRows):
     def dated_texts_of(
         self, ids: Iterable[object], versions: Iterable[int], *, known_at: datetime
     ) -> list[tuple[Any, ...]]:
-        """Return the same, each with `created_at` and its valid interval as known at a time."""
+        """Return the result of `texts_of`, each row with `created_at` and its valid interval as known at a time."""
         end = Case(When(GreaterThan(self.recorded_end, Value(known_at)), then=Value(None)), default=self.valid_end)
         columns = ("version", "content", "created_at", "valid_from", end)
         return list(self._of_versions(ids, versions).values_list(self.identity, *columns))

@@ -19,7 +19,7 @@ from memories.tenancy.queries.rows import TenantRows
 RECALL_PRECISION = timedelta(hours=1)
 #: How long folding waits for a lock on one of the memories; it is retried later.
 FOLD_LOCK_TIMEOUT = "1s"
-#: Limits the search through unfolded ticks.
+#: Maximum unfolded ticks that are searched.
 TICKS_READ_MAX = 1_000
 
 _INSERT = (
@@ -137,11 +137,11 @@ class RecalledTextQuerySet(TenantRows):
         return self.filter(recalled_hash__in=list(hashes), recalled_at__gte=since)
 
     def sources(self) -> list[tuple[str, UUID]]:
-        """(hash, id of the memory with that text)."""
+        """Return (hash, id of the memory with that text)."""
         return list(self.order_by("memory_id").values_list("recalled_hash", "memory_id"))
 
     def spans(self, memory_ids: Iterable[UUID]) -> dict[UUID, list[tuple[str, datetime, datetime]]]:
-        """By memory: the partition of each context that rendered its texts, and when it first and last did."""
+        """Return by memory the partition of each context that rendered its texts, and when it first and last did."""
         rows = self.filter(memory_id__in=list(memory_ids)).order_by().values("memory_id", "context_partition")
         spans = rows.annotate(first=Min(Coalesce("first_recalled_at", "recalled_at")), last=Max("recalled_at"))
         by_memory = defaultdict[UUID, list[tuple[str, datetime, datetime]]](list)

@@ -38,7 +38,7 @@ QUERY_CHARACTERS_MAX = 32 * 1024
 
 
 def content_field(**kwargs: Any) -> RuleCheckedField:
-    """The text of a memory, trimmed."""
+    """Return the field of a memory's text, which is trimmed."""
     shape = {"type": "string", "minLength": 1, "maxLength": MAX_CONTENT_BYTES}
     return RuleCheckedField(
         rule=check_content, shape=shape, help_text="1 character to 32 KiB after trimming.", **kwargs
@@ -46,19 +46,19 @@ def content_field(**kwargs: Any) -> RuleCheckedField:
 
 
 def metadata_field(**kwargs: Any) -> RuleCheckedField:
-    """A JSON object of the caller."""
+    """Return the field of a JSON object of the caller."""
     shape = {"type": "object", "additionalProperties": True}
     return RuleCheckedField(rule=check_metadata, shape=shape, help_text="JSON object of at most 8 KiB.", **kwargs)
 
 
 def kind_field(**kwargs: Any) -> StrictTextField:
-    """A word such as fact, preference, procedure, episode, synthesis."""
+    """Return the field of a kind: a word such as fact, preference, procedure, episode, synthesis."""
     detail = "Must be a lower-case word of at most 32 letters, digits, _ and -, such as fact."
     return StrictTextField(pattern=KIND_PATTERN, pattern_code="bad_kind", pattern_detail=detail, **kwargs)
 
 
 class LinkInput(StrictSerializer):
-    """An edge to another memory of the tenant."""
+    """A link to another memory of the tenant."""
 
     target_id = StrictUuidField()
     kind = kind_field(required=False, default="related")
@@ -103,7 +103,7 @@ def build_new_memory(values: dict[str, Any], partition: PartitionPath, given: It
 
 
 class MemoryChanges(MemoryFields):
-    """Changes of a memory; absent fields stay as they are."""
+    """Changes of a memory; absent fields do not change."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, partial=True, **kwargs)
@@ -121,7 +121,7 @@ class BulkRowsField(StrictField):
 
 
 class MemoryBulkInput(StrictSerializer):
-    """Many memories at once."""
+    """Memories to store, up to 1,000."""
 
     memories = BulkRowsField()
 

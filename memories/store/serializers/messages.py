@@ -31,13 +31,13 @@ from memory_platform.rest.serializers import StrictSerializer
 MESSAGES_MAX = 500
 SPEAKER_CHARACTERS_MAX = 128
 MESSAGE_MEMORY_KIND = "episode"
-#: Instructions and tool outputs are not memories of a conversation.
+#: The roles of instructions and tool outputs, whose messages do not become memories.
 _SKIPPED_ROLES = ("system", "developer", "tool")
 _ROLES = ("user", "assistant", *_SKIPPED_ROLES)
 #: Reasons for which a message is skipped: its role, or no text.
 _SKIPPED_ROLE, _SKIPPED_EMPTY = "role", "empty"
 _PART = {"type": "object", "properties": {"type": {"type": "string", "enum": list(PARTS)}}, "required": ["type"]}
-_CONTENT = {"oneOf": [{"type": "string"}, {"type": "array", "items": _PART}]}
+MESSAGE_CONTENT_SCHEMA = {"oneOf": [{"type": "string"}, {"type": "array", "items": _PART}]}
 
 
 def _message_text(value: Any) -> str:
@@ -60,7 +60,12 @@ class MemoryMessageInput(StrictSerializer):
 
     role = StrictChoiceField(choices=_ROLES, help_text=f"Not stored: {', '.join(_SKIPPED_ROLES)}.")
     content = RuleCheckedField(
-        rule=_message_text, shape=_CONTENT, required=False, allow_null=True, default="", help_text="A text or parts."
+        rule=_message_text,
+        shape=MESSAGE_CONTENT_SCHEMA,
+        required=False,
+        allow_null=True,
+        default="",
+        help_text="A text or parts.",
     )
     name = StrictTextField(max_length=SPEAKER_CHARACTERS_MAX, required=False, allow_null=True, default="")
     source_id = StrictTextField(max_length=MAX_LABEL_CHARACTERS, required=False, default="")

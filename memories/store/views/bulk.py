@@ -43,7 +43,7 @@ from memory_platform.web.flash_messages import add_flash, flash_error
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.rendering import render_page
 
-#: Memories offered for a merge without a search.
+#: Maximum memories offered for a merge without a search.
 _OFFERED_MAX = 12
 #: Participles of actions for messages.
 _PARTICIPLES = {

@@ -34,7 +34,7 @@ from memory_platform.web.flash_messages import flash_error
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.rendering import render_page
 
-#: Lines that a preview shows from the beginning of a file, and invalid lines that the page shows in all.
+#: Maximum lines that a preview shows from the beginning of a file, and maximum invalid lines on the page.
 LINES_SHOWN_MAX = 20
 FAULTS_SHOWN_MAX = 100
 #: The maximum size of the previewed file in the form that imports it, with space for other fields. Text packs to less.

@@ -1,4 +1,4 @@
-"""Record what an operator did with the first steps of a tenant. No other operator sees it, so there is no audit row."""
+"""Record an operator's progress in the first steps of a tenant. Other operators do not see it: no audit row."""
 
 from datetime import datetime
 from uuid import UUID
@@ -11,7 +11,7 @@ from memories.tenancy.audit import Actor
 
 @transaction.atomic
 def record_receipt_opened(*, tenant_id: UUID, by: Actor, now: datetime) -> None:
-    """Note that the operator opened a receipt."""
+    """Record that the operator opened a receipt."""
     _note(tenant_id, by, receipt_opened_at=now)
 
 

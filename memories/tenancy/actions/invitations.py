@@ -13,7 +13,7 @@ from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
 from memory_platform.web.roles import Role, role_of
 
-#: Days for which a link can be accepted.
+#: The number of days for which a link can be accepted.
 INVITATION_DAYS_MAX, INVITATION_DAYS_DEFAULT = 30, 7
 #: Random bytes of a link: enough that a plain hash protects them.
 _SECRET_BYTES = 32
@@ -42,7 +42,7 @@ def create_invitation(
 
 @transaction.atomic
 def revoke_invitation(*, invitation: Invitation, by: Actor, now: datetime) -> None:
-    """Make the link useless."""
+    """Revoke the invitation; its link can no longer be accepted."""
     invitation.revoked_at = now
     invitation.save(update_fields=["revoked_at"])
     audit_rows("revoke_invitation", [invitation], by=by, now=now)

@@ -55,7 +55,7 @@ def create_operator(
 
 @transaction.atomic
 def add_member(*, user: User, tenant: Tenant, by: Actor, now: datetime) -> Membership:
-    """Make an operator a member of a tenant, if they are not."""
+    """Make an operator a member of a tenant; has no effect on a member."""
     membership, is_new = Membership.objects.get_or_create(user=user, tenant=tenant)
     if is_new:
         _audit_member("add_member", user.pk, tenant.pk, by, now)
@@ -152,7 +152,7 @@ def _role(name: str) -> Role:
 
 def _check_username(user: User) -> None:
     User.username_validator(user.username)
-    if not user.username.strip("."):  # a browser takes `.` and `..` out of the addresses of a member
+    if not user.username.strip("."):  # browsers remove `.` and `..` from the URLs of a member
         raise ValidationError("Enter a name with a letter or a digit.")
 
 

@@ -1,4 +1,5 @@
-"""Save, change and delete views of lists. Shared ones leave an audit row; no other operator sees the others."""
+"""Save, change and delete views of lists. Changes of shared views are audited; other operators do not see private
+ones."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -13,7 +14,7 @@ from memories.tenancy.audit import Actor, ChangedValue, audit_rows
 from memories.tenancy.exceptions import Conflict, InvalidInput, StaleVersion
 from memories.tenancy.queries.tenants import SavedViewQuerySet
 
-#: Views of one operator for one list.
+#: Maximum views of one operator for one list.
 VIEWS_MAX = 30
 #: The name of a missing view in errors.
 _NO_VIEW: Mapping[str, Any] = MappingProxyType({"name": "", "is_shared": False})
@@ -37,7 +38,7 @@ def save_view(
     view = SavedView(
         tenant=tenant, user_id=user_id, list=list_name, filters=dict(filters), created_at=now, is_shared=is_shared
     )
-    _check_room(view)
+    _refuse_too_many(view)
     return _stored(view, name, by=by, now=now)
 
 
@@ -58,7 +59,7 @@ def change_view(
 
 @transaction.atomic
 def delete_view(*, view: SavedView, by: Actor, now: datetime) -> None:
-    """Delete a view so that `restore_view` brings it back, until its operator's next view is deleted."""
+    """Delete a view; `restore_view` can restore it until its operator deletes another view."""
     if view.is_shared:
         audit_rows("delete_view", [view], by=by, now=now)
     SavedView.objects.for_tenant(view.tenant_id).of_user(view.user_id).deleted().delete()
@@ -68,8 +69,8 @@ def delete_view(*, view: SavedView, by: Actor, now: datetime) -> None:
 
 @transaction.atomic
 def restore_view(*, view: SavedView, by: Actor, now: datetime) -> SavedView:
-    """Bring a deleted view back. Raises `Conflict` `duplicate` or `too_many`."""
-    _check_room(view)
+    """Restore a deleted view. Raises `Conflict` `duplicate` or `too_many`."""
+    _refuse_too_many(view)
     view.deleted_at = None
     return _stored(view, view.name, by=by, now=now)
 
@@ -79,7 +80,7 @@ def _others(view: SavedView) -> SavedViewQuerySet:
     return SavedView.objects.for_tenant(view.tenant_id).of_user(view.user_id).of_list(view.list).kept()
 
 
-def _check_room(view: SavedView) -> None:
+def _refuse_too_many(view: SavedView) -> None:
     if _others(view).row_count() >= VIEWS_MAX:
         raise Conflict("too_many", f"You already have {VIEWS_MAX} views of this list. Delete one first.")
 

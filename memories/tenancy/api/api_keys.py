@@ -44,7 +44,7 @@ class ApiKeyListEndpoint(Endpoint):
 
 
 class ApiKeyEndpoint(Endpoint):
-    """One key."""
+    """Revoke a key."""
 
     scopes = _ADMIN
 

@@ -131,7 +131,7 @@ class KeyThrottle(BaseThrottle):
         name = f"api-rate:{prefix}:{second}"
         try:
             count = reported if cache.add(name, reported, timeout=2) else cache.incr(name, reported)
-        except ValueError:  # The window ended in between.
+        except ValueError:  # The window ended between the two commands.
             return True
         except (RedisError, OSError) as error:
             KeyThrottle._paused_until = time.monotonic() + THROTTLE_PAUSE_SECONDS

@@ -7,9 +7,9 @@ from memory_platform.rest.request_errors import RestError
 
 #: The default limit, for endpoints that accept ids and short values.
 SMALL_BODY_BYTES = 64 * 1024
-#: A text of 256 KiB, which JSON may escape six-fold.
+#: For a text of 256 KiB, which JSON escapes may make six times as long.
 TEXT_BODY_BYTES = 2 * 1024 * 1024
-#: A list of texts.
+#: For a list of texts.
 LARGE_BODY_BYTES = 8 * 1024 * 1024
 DRAINED_BYTES_MAX = 8 * LARGE_BODY_BYTES
 PIECE_BYTES = 64 * 1024
@@ -26,7 +26,7 @@ class Readable(Protocol):
 def drain(stream: Readable | None, size: int) -> None:
     """Read the rest, because a client that is still sending would see a broken connection instead of the response."""
     size = min(size, DRAINED_BYTES_MAX)
-    with suppress(OSError):  # it sends too slowly, or no longer
+    with suppress(OSError):  # the client sends too slowly or has stopped
         while stream is not None and size > 0 and (piece := stream.read(min(PIECE_BYTES, size))):
             size -= len(piece)
 

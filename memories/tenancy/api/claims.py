@@ -1,4 +1,4 @@
-"""Renews the claims of running requests, so that only those of a dead process expire (ADR-0111)."""
+"""Renew the claims of running requests, so that only those of a dead process expire (ADR-0111)."""
 
 import logging
 import threading

@@ -68,11 +68,11 @@ class Endpoint(APIView):
     now: datetime
     #: The claim of this request's Idempotency-Key.
     claim: IdempotencyRecord | None = None
-    #: What the request gives back at its end.
+    #: The turns that the request returns at its end.
     _turns: ExitStack
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """Answer, and give back the turns of a slow request."""
+        """Respond, and return the turns of a slow request."""
         with ExitStack() as self._turns:
             response = super().dispatch(request, *args, **kwargs)
         # View and request refer to each other. Without these references, the response is freed immediately, which may
@@ -103,7 +103,7 @@ class Endpoint(APIView):
         self._turns.enter_context(slow_requests.one_of(self.tenant_id))
 
     def note_partial_write(self) -> None:
-        """Let a repetition by Idempotency-Key be refused from the commit of the open scope until there is a response.
+        """From the commit of the open scope until there is a response, refuse repetitions by Idempotency-Key.
 
         For work that must not be done twice, by a request whose response is not part of the same transaction.
         """
@@ -122,7 +122,7 @@ class Endpoint(APIView):
         self._turns.callback(LARGE_AT_ONCE.release)
 
     def finalize_response(self, request: Request, response: Response, *args: Any, **kwargs: Any) -> Response:
-        """Note a write, so that the next search finds it."""
+        """Record a write, so that the next search finds it."""
         key = getattr(request, "_auth", None)  # `auth` would authenticate a request that was refused before
         if isinstance(key, ApiKey) and self.scopes.get(request.method or "", _READ) != _READ:
             note_write(key.tenant_id)
@@ -155,7 +155,7 @@ class Endpoint(APIView):
     def body(self, serializer: type[StrictSerializer], **context: Any) -> dict[str, Any]:
         """Return the validated body; a missing one is an empty object. Query parameters count as unknown fields.
 
-        Call it outside any database scope: a client may send slowly.
+        Call it outside any database scope, because a client may send slowly.
         """
         if self.request.query_params:
             self.query(EmptyInput)

@@ -42,7 +42,7 @@ def idempotent(post: Post) -> Post:
 
 
 def idempotent_in_steps(post: Post) -> Post:
-    """Do the same for a `post` that needs several transactions or calls models; its response is part of the last one.
+    """Do the same for a `post` with several transactions or calls of models; the response is part of the last one.
 
     A write before the last, in a `last_write_scope`, changes nothing when it runs again, or `post` calls
     `note_partial_write`.

@@ -51,7 +51,7 @@ def problem_payload(
 
 
 def plain_problem_response(status: int, code: str, detail: str) -> HttpResponse:
-    """Return the same as a plain Django response, for middleware."""
+    """Return the response to a failed request as a plain Django response, for middleware."""
     content = problem_payload(status, code, detail).data
     return JsonResponse(content, status=status, content_type=PROBLEM_TYPE)
 

@@ -1,4 +1,4 @@
-"""A share of the threads of a web process for the slow requests of each tenant (ADR-0214)."""
+"""Limit the threads of a web process that the slow requests of each tenant occupy (ADR-0214)."""
 
 import threading
 from collections import Counter

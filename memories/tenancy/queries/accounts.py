@@ -16,7 +16,7 @@ class SecondFactorQuerySet(models.QuerySet[Any]):
         return self.select_for_update()
 
     def user_ids(self, among: Collection[int]) -> set[int]:
-        """Those of these users who have a second factor."""
+        """Return the ids of those of these users who have a second factor."""
         return set(self.filter(pk__in=list(among)).values_list("pk", flat=True))
 
 
@@ -25,12 +25,12 @@ class SignInNoticeQuerySet(models.QuerySet[Any]):
         return self.filter(pk=user_id)
 
     def locked_row(self, user_id: int, **created: Any) -> Any:
-        """The row of a user, created if missing, locked until the transaction ends."""
+        """Return the row of a user, created if missing, locked until the transaction ends."""
         self.bulk_create([self.model(pk=user_id, **created)], ignore_conflicts=True)
         return self.of_user(user_id).select_for_update().get()
 
     def unreported(self) -> Self:
-        """Lock-outs that are not in the audit log yet, the oldest first."""
+        """Lock-outs that are not in the audit log yet, oldest first."""
         return self.filter(locked_at__isnull=False, reported_at__isnull=True).order_by("locked_at", "pk")
 
 

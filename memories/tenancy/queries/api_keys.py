@@ -46,7 +46,7 @@ class ApiKeyQuerySet(TenantRows):
         return self.filter(Q(name__icontains=text) | Q(prefix__startswith=text), revoked=False).by_name()
 
     def with_last_change(self, entries: AuditEntryQuerySet) -> Self:
-        """Adds `last_change`, the time of the key's newest of these audit entries, if any."""
+        """Add `last_change`, the time of the key's newest of these audit entries, if any."""
         # A condition on the kind of actor is unnecessary and would keep Postgres from using the index.
         own = entries.filter(actor_id=OuterRef("pk")).order_by("-at")
         return self.annotate(last_change=Subquery(own.values("at")[:1]))
@@ -59,7 +59,7 @@ class ApiKeyManager(BaseAPIKeyManager):
     """The package's key manager, also by tenant."""
 
     def get_from_key(self, key: str, scope: AbstractContextManager[None] | None = None) -> Any:
-        """The usable key of this text with its tenant, in an `authentication_scope`. Raises `DoesNotExist`.
+        """Return the usable key of this text with its tenant, in an `authentication_scope`. Raises `DoesNotExist`.
 
         With `scope` the query opens that one for itself; a pipelined one ends in the same round trip. Keys of two
         tenants may share a prefix (ADR-0093). Every request to the API runs this.

@@ -13,7 +13,7 @@ from memories.tenancy.queries.insertions import execute
 from memories.tenancy.queries.methods import rows_among, rows_by, rows_ordered_by
 from memories.tenancy.queries.rows import TenantRows
 
-#: Entries about a text that a list finds; an earlier end of the time range finds older ones.
+#: Maximum entries about a text that a list finds; an earlier end of the time range finds older ones.
 ABOUT_TEXT_MAX = 1_000
 _LAST_CHARACTER = "\U0010ffff"
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('audit seals of ' || %s, 0))"
@@ -65,18 +65,18 @@ class AuditEntryQuerySet(TenantRows):
         return self.exclude(actor_kind="key", verb__in=[*AGENT_TRAFFIC, *UNLISTED])
 
     def latest_about(self, target_kinds: Iterable[str], target_ids: Iterable[str]) -> set[UUID]:
-        """The ids of the newest entries about each combination of targets that begins with one of these."""
+        """Return the ids of the newest entries about each combination of targets that begins with one of these."""
         rows = self.filter(target_kind__in=list(target_kinds), target_ids__0__in=list(target_ids))
         newest = rows.order_by("target_kind", "target_ids", "-at", "id").distinct("target_kind", "target_ids")
         return set(newest.values_list("pk", flat=True))
 
     def latest_of_kinds(self, target_kinds: Iterable[str]) -> set[UUID]:
-        """The ids of the newest entries of these kinds."""
+        """Return the ids of the newest entries of these kinds."""
         rows = self.filter(target_kind__in=list(target_kinds)).order_by("target_kind", "-at", "id")
         return set(rows.distinct("target_kind").values_list("pk", flat=True))
 
     def actor_ids(self, actor_kind: str) -> list[str]:
-        """The ids of the actors of this kind, each once."""
+        """Return the ids of the actors of this kind, each once."""
         return list(self.filter(actor_kind=actor_kind).order_by().values_list("actor_id", flat=True).distinct())
 
     def narrowed(self, filters: Mapping[str, Any]) -> Self:
@@ -97,7 +97,7 @@ class AuditEntryQuerySet(TenantRows):
         return rows.filter(**{lookups[name]: value for name, value in filters.items() if value and name in lookups})
 
     def names_in_newest(self, count: int) -> dict[str, list[str]]:
-        """`actors`, `actions` and `kinds` of the newest `count` entries in alphabetical order."""
+        """Return `actors`, `actions` and `kinds` of the newest `count` entries in alphabetical order."""
         found = list(self.newest_first().values_list("actor_label", "verb", "target_kind")[:count])
         columns = zip(("actors", "actions", "kinds"), zip(*found, strict=True) if found else [()] * 3, strict=True)
         return {name: sorted({text for text in texts if text}) for name, texts in columns}
@@ -110,7 +110,7 @@ class AuditEntryQuerySet(TenantRows):
 
 class AuditSealQuerySet(TenantRows):
     def last_one(self) -> Any:
-        """The newest seal, None without any."""
+        """Return the newest seal, None if there is none."""
         return self.order_by("-number").first()
 
     def after(self, number: int, count: int) -> Self:
@@ -121,22 +121,22 @@ class AuditSealQuerySet(TenantRows):
         return self.filter(entry_id__in=list(entry_ids)).order_by("number")
 
     def newest_by_entry(self, entry_ids: Iterable[UUID]) -> dict[UUID, Any]:
-        """The last seal of each of these entries that has one."""
+        """Return the last seal of each of these entries that has one, by the id of the entry."""
         return {seal.entry_id: seal for seal in self.of_entries(entry_ids)}
 
     def redacted_hashes(self, entry_ids: Iterable[UUID]) -> dict[UUID, str]:
-        """The hash of the current content of each of these entries that was redacted."""
+        """Return the hash of the current content of each of these entries that was redacted."""
         redactions = self.of_entries(entry_ids).filter(is_redaction=True)
         return dict(redactions.values_list("entry_id", "content_hash"))
 
     def hash_of(self, number: int) -> str:
-        """The hash of a seal, "" if it is missing."""
+        """Return the hash of a seal, "" if it is missing."""
         return self.filter(number=number).values_list("seal_hash", flat=True).first() or ""
 
 
 class UnsealedAuditEntryQuerySet(TenantRows):
     def oldest(self, count: int) -> list[tuple[int, UUID]]:
-        """Up to `count` rows as (primary key, id of the entry)."""
+        """Return up to `count` rows as (primary key, id of the entry), oldest first."""
         return list(self.order_by("pk").values_list("pk", "entry_id")[:count])
 
 

@@ -44,7 +44,7 @@ class PlainScope:
         return " AND ".join(conditions).format(row=row)
 
     def has_live(self, memory: str) -> str:
-        """Return the same for a memory, which is neither archived nor expired."""
+        """Return the condition that a memory is covered and is neither archived nor expired."""
         return (
             f"{self.covers(memory)} AND {memory}.archived_at IS NULL"
             f" AND ({memory}.expires_at IS NULL OR {memory}.expires_at > %(now)s)"

@@ -58,7 +58,7 @@ def execute_prepared(statement: str, values: Mapping[str, Any] | Sequence[Any]) 
 
 
 def answer_so_far() -> None:
-    """In a pipelined scope, have the server answer the statements so far before it runs those that are sent next."""
+    """In a pipelined scope, make the server return the results so far before it runs the next statements."""
     pipeline = cast(Any, connection).connection._pipeline
     if pipeline is not None:
         pipeline.answer_so_far()

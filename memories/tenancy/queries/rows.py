@@ -85,7 +85,7 @@ class TenantRows(models.QuerySet[Any]):
         return self.filter(tenant_id__in=list(tenant_ids))
 
     def tenant_ids(self) -> list[UUID]:
-        """The tenants of these rows, each once."""
+        """Return the tenants of these rows, each once."""
         return list(self.order_by().values_list("tenant_id", flat=True).distinct())
 
     def lock_row(self, row_id: Any) -> None:
@@ -100,7 +100,7 @@ class TenantRows(models.QuerySet[Any]):
         return self.count()
 
     def backlogs(self, since: str) -> dict[UUID, Backlog]:
-        """By tenant: the number of rows and the earliest value of the column `since`."""
+        """Return the number of rows and the earliest value of the column `since` by tenant."""
         rows = self.order_by().values_list("tenant_id").annotate(count=Count("pk"), oldest=Min(since))
         return {tenant_id: Backlog(count, oldest) for tenant_id, count, oldest in rows}
 
@@ -110,7 +110,7 @@ class TenantRows(models.QuerySet[Any]):
         return rows.annotate(bin=DateBin(column, since=since, step=step)).values("bin")
 
     def how_many_by_bin(self, column: str, *, since: datetime, step: timedelta) -> dict[datetime, int]:
-        """The number of rows of each interval that has any."""
+        """Return the number of rows of each interval that has any."""
         counted = self.binned(column, since=since, step=step).annotate(count=Count("*"))
         return {row["bin"]: row["count"] for row in counted}
 
@@ -123,7 +123,7 @@ class TenantRows(models.QuerySet[Any]):
         count: int,
         tie: str = "pk",
     ) -> Self:
-        """`count` rows in the order of one column after the row `after` (its value and tie).
+        """Return `count` rows in the order of one column after the row `after` (its value and tie).
 
         Ties are ordered by `tie` in the opposite direction. Backward returns the rows before `after`, nearest first.
         """
@@ -142,7 +142,7 @@ class LostClaimError(Exception):
 
 
 class ClaimedRows(TenantRows):
-    """Pieces of background work; a claimed one belongs to one worker until a time."""
+    """Background jobs; a claimed one belongs to one worker until a time."""
 
     newest_first = rows_ordered_by("-created_at", "id")
     older_than = rows_by("created_at__lt")
@@ -158,7 +158,7 @@ class ClaimedRows(TenantRows):
         return self.with_turn("created_at", "pk").filter(turn__lte=count)
 
     def running_at(self, now: datetime) -> Self:
-        """Those that a worker, a request or a command has now."""
+        """Rows that a worker, a request or a command has claimed now."""
         return self.filter(state="running", claimed_until__gte=now)
 
     def claim(self, row_id: UUID, *, now: datetime, until: datetime, **values: Any) -> int:

@@ -15,7 +15,7 @@ class SignInFailuresQuerySet(models.QuerySet[Any]):
         return self.filter(last_at__lt=moment)
 
     def locked_rows(self, keys: Collection[str], now: datetime) -> dict[str, Any]:
-        """The rows of these keys, created where missing, locked in one order against deadlocks."""
+        """Return the rows of these keys, created where missing, locked in one order to avoid deadlocks."""
         ordered = sorted(keys)
         self.bulk_create([self.model(key=key, failures=0, last_at=now) for key in ordered], ignore_conflicts=True)
         return {row.pk: row for row in self.with_keys(ordered).order_by("pk").select_for_update()}

@@ -14,7 +14,7 @@ from memories.tenancy.queries.methods import rows_among, rows_by, rows_where, ro
 from memories.tenancy.queries.prepared import execute_prepared
 from memories.tenancy.queries.rows import TenantRows
 
-#: Partitions that a form offers; others can be typed.
+#: Maximum partitions that a form offers; others can be typed.
 PATHS_OFFERED_MAX = 300
 
 
@@ -61,7 +61,7 @@ class TenantQuerySet(models.QuerySet[Any]):
         return self.exclude(name__startswith=HIDDEN_PREFIX)
 
     def names(self, prefix: str) -> list[str]:
-        """The names that begin with `prefix`."""
+        """Return the names that begin with `prefix`."""
         return list(self.filter(name__startswith=prefix).values_list("name", flat=True))
 
 
@@ -80,18 +80,18 @@ class MembershipQuerySet(TenantRows):
         return self.select_for_update(of=("self",)).order_by("pk")
 
     def user_ids_outside(self, tenant_ids: Collection[UUID]) -> set[int]:
-        """The users of these memberships who also belong to other tenants."""
+        """Return the users of these memberships who also belong to other tenants."""
         rows = self.exclude(tenant_id__in=list(tenant_ids)).order_by()
         return set(rows.values_list("user_id", flat=True).distinct())
 
 
 class InvitationQuerySet(TenantRows):
     def open(self) -> Self:
-        """Neither accepted nor revoked, the newest first; expired ones too."""
+        """Invitations that are neither accepted nor revoked, newest first; expired ones are included."""
         return self.filter(accepted_at__isnull=True, revoked_at__isnull=True).order_by("-created_at", "pk")
 
     def usable(self, secret_hash: str, now: datetime) -> Self:
-        """The one with this hash, if it can still be accepted."""
+        """The invitation with this hash, if it can still be accepted."""
         return self.open().filter(secret_hash=secret_hash, expires_at__gt=now)
 
     def locked(self) -> Self:

@@ -1,4 +1,4 @@
-"""The saved views above a list."""
+"""The template tag of the saved views above a list."""
 
 from typing import Any
 from urllib.parse import urlencode

@@ -125,7 +125,7 @@ def invitation_create(request: HtmxRequest) -> HttpResponseBase:
 
 @tenant_page(to_change="admin")
 def invitation_revoke(request: HtmxRequest, invitation_id: UUID) -> HttpResponseBase:
-    """Make the link of an open invitation useless."""
+    """Revoke an open invitation."""
     with tenant_scope(request.tenant.id):
         invitation = get_object_or_404(Invitation.objects.for_tenant(request.tenant.id).open(), pk=invitation_id)
         revoke_invitation(invitation=invitation, **by_operator(request))

@@ -64,7 +64,7 @@ def saved_view_delete(request: HtmxRequest, view_id: UUID) -> HttpResponseBase:
 
 @tenant_page(to_change="viewer")
 def saved_view_restore(request: HtmxRequest, view_id: UUID) -> HttpResponseBase:
-    """Bring a deleted view back."""
+    """Restore a deleted view."""
     view = _own_view(request, view_id, is_deleted=True)
     with tenant_change(request):
         restore_view(view=view, **by_operator(request))
@@ -73,7 +73,7 @@ def saved_view_restore(request: HtmxRequest, view_id: UUID) -> HttpResponseBase:
 
 
 def view_address(view: SavedView) -> str:
-    """Return the address of the list with the filters of a view."""
+    """Return the URL of the list with the filters of a view."""
     return f"{reverse(view.list, args=[view.tenant_id])}?{urlencode(view.filters)}"
 
 

@@ -42,7 +42,7 @@ _SETUP_SALT, SETUP_SECONDS = "second-factor", 3600
 @operator_required("viewer")
 @require_http_methods(["GET", "HEAD", "POST"])
 def account(request: HtmxRequest) -> HttpResponseBase:
-    """Show what protects the account; store the e-mail address for notices."""
+    """Show the security settings of the account; store the e-mail address for notices."""
     request.tenants = tenants_of(request.operator)
     user = request.operator.user
     form = EmailForm(request.POST if request.method == "POST" else {"email": user.email})

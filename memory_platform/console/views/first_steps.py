@@ -16,7 +16,7 @@ from memory_platform.web.htmx import HtmxRequest
 
 @tenant_page(to_change="viewer")
 def first_receipt(request: HtmxRequest) -> HttpResponseBase:
-    """Note that the operator opens a receipt, and redirect to the newest one."""
+    """Record that the operator opens a receipt, and redirect to the newest one."""
     tenant_id = request.tenant.id
     with tenant_scope(tenant_id):
         receipt = Receipt.objects.for_tenant(tenant_id).newest_first().without_details().first()

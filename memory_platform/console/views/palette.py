@@ -1,4 +1,4 @@
-"""The options of the command palette."""
+"""The view that returns the options of the command palette."""
 
 from django.http import HttpResponseBase
 from django.shortcuts import redirect

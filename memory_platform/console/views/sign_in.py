@@ -44,7 +44,7 @@ _PENDING = "signs_in"
 
 
 def attempt_keys(request: HttpRequest, username: str) -> SignInKeys:
-    """Return what attempts on this account from this client are counted by."""
+    """Return the keys by which attempts on this account from this client are counted."""
     return sign_in_keys(username, client_address(request), secret=settings.SECRET_KEY.encode())
 
 
@@ -58,7 +58,7 @@ class _SignInPage(TemplateResponse):
     note: Callable[[], None] | None = None
 
     def close(self) -> None:
-        """Note the attempt before the end of the request gives its connection back."""
+        """Record the attempt before the end of the request returns its connection to the pool."""
         try:
             if self.note:
                 self.note()

@@ -68,7 +68,7 @@ class DemoLoader:
             quiet = not console.is_terminal
             for row in track(steps, "Loading the demo", console=console, transient=True, disable=quiet):
                 self.take_step(**row)
-            # as old as the history: the newest changes on the Activity page are those of people
+            # as old as the history, so that the newest changes on the Activity page are those of people
             began = min(step["at"] for step in steps)
             import_counters(tenant_id=self.tenant.pk, counters=self._counters, by=self.by, now=began)
             for row in read_demo("steering", self.now):

@@ -47,13 +47,13 @@ percent = _figure("percent", "{:z.0f} %", 100)  # 0.873 -> 87 %
 
 @register.filter
 def signed(value: float | None) -> str:
-    """12 -> +12, -1200 -> −1,200; a value that rounds to 0 has no sign."""
+    """Return a number with its sign: 12 -> +12, -1200 -> −1,200; a value that rounds to 0 has no sign."""
     return number(value) if value is None or not round(value) else with_minus_sign(f"{value:+,.0f}")
 
 
 @register.filter
 def milliseconds(value: float | None) -> str:
-    """3.14159 -> 3.1 ms; whole numbers from 100."""
+    """Return milliseconds: 3.14159 -> 3.1 ms; whole numbers from 100."""
     if value is None:
         return "–"
     return f"{value:,.0f} ms" if value >= 100 else f"{value:.1f} ms"
@@ -61,7 +61,7 @@ def milliseconds(value: float | None) -> str:
 
 @register.filter
 def duration(milliseconds_taken: float | None) -> str:
-    """In the unit that fits: 480 ms, 12 s, 4 min, 2.5 h."""
+    """Return a duration in a suitable unit: 480 ms, 12 s, 4 min, 2.5 h."""
     if milliseconds_taken is None:
         return "–"
     seconds = milliseconds_taken / 1000

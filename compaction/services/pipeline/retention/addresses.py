@@ -15,7 +15,7 @@ _URL = re.compile(
     r"|(?:[A-Za-z0-9-]{1,63}\.){1,4}(?:com|org|net|io|dev|edu|gov|ai|co|uk|de|app)(?![\w.@-][\w@-]|[\w@])(?:/[^\s<>\"'`|{}]*+)?)"
 )
 _EMAIL = re.compile(r"(?<![\w.+%-])[\w.+%-]{1,64}+@[A-Za-z0-9-]{1,63}+(?:\.[A-Za-z0-9-]{1,63}+){1,5}")
-#: What ends a sentence or closes a bracket after an address is not a part of it.
+#: Marks that end a sentence or close a bracket after an address are not part of it.
 _TRAILING = ".,;:!?…*_"
 _BRACKETS = {")": "(", "]": "["}
 _RUN = re.compile(r"[^\s,;()\[\]<>\"'“”‘’`{}|=\ufffc]++")
@@ -27,11 +27,11 @@ _EXTENSIONS = (
 _EXTENSION = rf"\.(?:{'|'.join(sorted(_EXTENSIONS.split(), key=len, reverse=True))})"
 _SEGMENT = r"[\w.@+%~$*-]+"
 _PATH = re.compile(
-    rf"(?:~|\.{{1,2}}|\$\w+)?(?:/{_SEGMENT})+/?"  # from the root, the home, here
+    rf"(?:~|\.{{1,2}}|\$\w+)?(?:/{_SEGMENT})+/?"  # from the root, the home folder or the current folder
     rf"|{_SEGMENT}(?:/{_SEGMENT})*/[\w.@+%~$*-]*{_EXTENSION}"  # from a folder to a file
     rf"|{_SEGMENT}(?:/{_SEGMENT})*/"  # a folder
     rf"|[\w@+%-][\w.@+%-]*{_EXTENSION}"  # a file
-    rf"|[A-Za-z]:[\\/][^:*?]*|\\\\[^\\/]+(?:\\[^\\/]+)+"  # of Windows
+    rf"|[A-Za-z]:[\\/][^:*?]*|\\\\[^\\/]+(?:\\[^\\/]+)+"  # on Windows
 )
 #: A slash before one word alone is as often "and/or" cut in two as a path.
 _ROOTS = {"tmp", "etc", "var", "usr", "opt", "home", "srv", "dev", "proc", "root", "bin", "mnt", "data", "app", "run"}
@@ -93,7 +93,7 @@ def find_paths(text: str) -> Iterator[FactMatch]:
 
 
 def find_identifiers(text: str) -> Iterator[FactMatch]:
-    """Yield names of things in systems: error codes, article numbers, variables, uuids, hashes, versions."""
+    """Yield identifiers: error codes, article numbers, variables, UUIDs, hashes, versions."""
     if not _IDENTIFIER_HINT.search(text):
         return
     for match in _NUMBERED_VERSION.finditer(text):

@@ -44,7 +44,7 @@ LOST_WEIGHT_MIN = 2.0
 FACTS_PER_MESSAGE_MAX = 2_000
 #: A longer text, such as a log, is searched for the facts as they were first written only.
 READ_CHARACTERS_MAX = 20_000
-#: The most places at which one fact is marked as written.
+#: Maximum places at which one fact is marked as it was first written.
 MARKED_PLACES_MAX = 50
 
 
@@ -63,7 +63,7 @@ class RetainedFact:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What facts are compared by."""
+        """The kind and the normalised text by which facts are compared."""
         return self.kind, self.normalised
 
     @property
@@ -214,7 +214,7 @@ def fact_lookup(texts: Iterable[str]) -> Callable[[RetainedFact], bool]:
         if fact.kind in (matches.CONSTRAINT, matches.NEGATION):
             return states(fact.text)
         if fact.kind in _WORD_KINDS:
-            # a glance at the vocabulary avoids most searches
+            # looking up the vocabulary first avoids most searches
             return vocabulary.issuperset(fact.normalised.split()) and f" {fact.normalised} " in words
         if fact.normalised in keys[fact.kind] or fact.kind != matches.CODE:
             return fact.normalised in keys[fact.kind]

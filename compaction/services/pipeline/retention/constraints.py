@@ -26,6 +26,7 @@ _NAME = re.compile(r"(?<=[\w,;] )[A-ZÄÖÜÁÉÍÓÚÑ]\w+")
 #: A "no" at the beginning that answers the preceding message, also after a speaker's name.
 _REPLY = re.compile(r"^(?:[\w ]{1,40}: )?\W*(?:no|nope|nah|nein)\s*[,.!:;–—-]\s*")
 _FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
+#: The label of a speaker is not content.
 _SPEAKING = frozenset({"user", "assistant", "said", "says"})
 
 
@@ -74,13 +75,15 @@ def split_pieces(text: str) -> list[str]:
 
 
 def content_stems(text: str) -> frozenset[str]:
-    """Return the first letters of the content words, without numbers."""
+    """Return the first letters of the content words, without numbers and contractions."""
+    words = (word for word in words_of_content(text) if "'" not in word and not word[0].isdigit())
+    return frozenset(word[:CONSTRAINT_STEM_CHARACTERS] for word in words)
+
+
+def words_of_content(text: str) -> Iterator[str]:
+    """Yield the words and numbers of a text in folded case, without stop words and the labels of speakers."""
     words = (word.replace("’", "'").removesuffix("'s") for word in _WORD.findall(text.casefold()))
-    return frozenset(
-        word[:CONSTRAINT_STEM_CHARACTERS]
-        for word in words
-        if word not in stop_words() and word not in _SPEAKING and "'" not in word and not word[0].isdigit()
-    )
+    return (word for word in words if word not in stop_words() and word not in _SPEAKING)
 
 
 def figures(text: str) -> frozenset[str]:

@@ -8,9 +8,9 @@ from compaction.services.pipeline.retention.matches import FactMatch, blank_matc
 
 _NAMES = [name.lower() for name in calendar.month_name[1:]]
 _MONTHS = {form: number for number, name in enumerate(_NAMES, 1) for form in (name, name[:3])} | {"sept": 9}
-#: In lower case these are other words as well.
+#: In lower case, these are also other words.
 _MODEST = {"may", "march", "mar", "dec", "jan", "sep"}
-#: A two-digit year up to this is of this century.
+#: A two-digit year up to this one belongs to this century.
 _CENTURY_TURNS = 69
 
 _MONTH = r"(?P<month>(?:" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")(?![A-Za-z]))\.?"

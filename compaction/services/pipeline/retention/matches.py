@@ -1,4 +1,4 @@
-"""Facts at places of a text, and words in comparable form."""
+"""Facts with their positions in a text, and words in comparable form."""
 
 import re
 import unicodedata
@@ -32,12 +32,12 @@ class FactMatch:
 
     @property
     def end(self) -> int:
-        """The place after it."""
+        """The position after the match."""
         return self.start + len(self.text)
 
     @property
     def values(self) -> tuple[str, ...]:
-        """All forms of it that are compared."""
+        """All normalised forms that are compared."""
         return (self.normalised, *self.implied)
 
 
@@ -59,7 +59,7 @@ def normalised_words(text: str) -> str:
 
 
 class WordPlaces:
-    """Where the words of a text are: read once, to look for many texts in it."""
+    """The positions of the words of a text, indexed once to search it for many texts."""
 
     def __init__(self, text: str) -> None:
         self._text = text

@@ -41,7 +41,7 @@ def _listed(text: str) -> dict[str, str]:
 
 
 MEASUREMENT_UNITS = _listed(_UNITS_TEXT)
-#: Longer ones mean the same in any case.
+#: Longer spellings have the same meaning in upper and lower case.
 MEASUREMENT_UNITS = {
     form.lower(): name for form, name in MEASUREMENT_UNITS.items() if len(form) > 2
 } | MEASUREMENT_UNITS

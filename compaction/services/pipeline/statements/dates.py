@@ -39,14 +39,14 @@ def resolve_dates(text: str, stated_on: date | None, language: Language) -> str:
 
 @cache
 def _explicit(language: Language) -> re.Pattern[str]:
-    """A date as day and month, in words or digits."""
+    """Match a date as day and month, in words or digits."""
     months = "|".join(language.given["months"])
     words = rf"\d\W{{0,3}}(?:st |nd |rd |th )?(?:of |de )?(?:{months})\b|\b(?:{months}) \d"
     return re.compile(rf"{words}|\b\d{{1,2}}[./]\d{{1,2}}\b|\b\d{{4}}-\d\d-\d\d\b", re.IGNORECASE)
 
 
 def _is_about_no_day_ahead(text: str, language: Language) -> bool:
-    """Whether a weekday in the text may be a past or a repeated one."""
+    """Return whether a weekday in the text may be a past or a repeated one."""
     return any(language.has_cue(name, text) for name in _NO_DAY_AHEAD)
 
 

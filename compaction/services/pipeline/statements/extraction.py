@@ -1,4 +1,4 @@
-"""Messages into statements: runs of source sentences that a reader would keep and understand (ADR-0118)."""
+"""Extract statements from messages: runs of source sentences that a reader would keep and understand (ADR-0118)."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,18 +31,18 @@ FORM_COSTS: Mapping[Form, float] = {
     Form.TWO_BEFORE: 0.2,
     Form.WITH_QUESTION: 0.15,
 }
-#: Sentences before its own that a form takes along.
+#: The number of preceding sentences that each form includes.
 _BEFORE = {Form.ALONE: 0, Form.ONE_BEFORE: 1, Form.TWO_BEFORE: 2}
-#: The forms in which a sentence that needs one of them is understood.
+#: For each form that a sentence needs, the forms in which it is understood.
 _UNDERSTOOD: Mapping[Form, Sequence[Form]] = {
     Form.ALONE: (Form.ALONE,),
     Form.ONE_BEFORE: (Form.ALONE, Form.ONE_BEFORE),
     Form.TWO_BEFORE: (Form.ALONE, Form.ONE_BEFORE, Form.TWO_BEFORE),
     Form.WITH_QUESTION: (Form.ALONE, Form.WITH_QUESTION),
 }
-#: Of a span without statements.
+#: Maximum characters of each message in a span without statements.
 OPENING_CHARACTERS_MAX = 160
-#: Spans whose statements are remembered.
+#: Maximum spans whose statements are cached.
 EXTRACTIONS_KEPT = 4
 
 

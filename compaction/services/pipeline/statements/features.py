@@ -11,11 +11,11 @@ from compaction.services.pipeline.statements.parsing import ParsedMessage
 from compaction.services.pipeline.statements.rarity import word_weights
 from memories.services.time_limits import in_time
 
-#: A sentence counts as longer than each of these numbers of words.
+#: Each of these numbers of words is a feature of every longer sentence.
 _LENGTHS = (2, 3, 5, 8, 12, 18, 26, 40)
-#: All words of a sentence together weigh about as much as this many one-word sentences.
+#: All words of a sentence together have about the weight of this many one-word sentences.
 _WORDS_WEIGHT = 1.6
-#: The first letters that inflections of a word have in common.
+#: The number of first letters that inflections of a word have in common.
 _STEM_LETTERS = 5
 #: Words of the neighbouring sentences and messages that count, from their beginning and end.
 _NEAR_WORDS = 2
@@ -47,7 +47,7 @@ class Conversation:
         return [[*self._sentence(*place), *self._words(index)] for index, place in enumerate(in_time(self.places))]
 
     def _sentence(self, number: int, place: int) -> Iterator[Feature]:
-        """Its text, speaker and place, and the words around it."""
+        """Yield the features of its text, speaker, position and neighbouring words."""
         parsed, read = self._parsed, self._parsed[number]
         sentence = read.sentences[place]
         yield from _own(sentence.text, read)
@@ -72,7 +72,7 @@ class Conversation:
         yield "late", number / len(parsed)
 
     def _words(self, index: int) -> Iterator[Feature]:
-        """How much its content words were said before, are repeated later, and are rare in the conversation."""
+        """Yield how often its content words occur before and after it, and how rare they are in the conversation."""
         stems = self.stems[index]
         count = max(len(stems), 1)
         yield "stems", min(len(stems), 10) / 5

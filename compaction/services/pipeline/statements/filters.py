@@ -1,4 +1,4 @@
-"""Filters of sentences that cannot be statements: questions, options, orders in pasted text, overlong runs."""
+"""Filters for sentences that cannot be statements: questions, options, orders in pasted text, overlong runs."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Messages, the statements that cite them, and statements as the text of a summary (ADR-0102)."""
+"""Messages, the statements that cite them, and the rendering of statements as a summary (ADR-0102)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -100,7 +100,7 @@ class Statement:
 
     @property
     def focus(self) -> str:
-        """What it states: the claim of a run, else the text without its label."""
+        """The claim of a run, else the text without its label."""
         return self.claim or self.body
 
     def contains(self, other: "Statement") -> bool:

@@ -14,7 +14,7 @@ from memories.services.time_limits import in_time
 
 #: Sentences of one message that may become statements; a document has more.
 SENTENCES_PER_MESSAGE_MAX = 200
-#: Letters of a first name that a short form has at least.
+#: Minimum letters of a first name in a short form of it.
 SHORT_NAME_LETTERS_MIN = 3
 #: The roles of sentences in the speaker's own words.
 SPOKEN = frozenset({SentenceRole.PROSE, SentenceRole.LIST_ITEM})

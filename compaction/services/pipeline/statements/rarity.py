@@ -55,11 +55,6 @@ def word_weights(text: str) -> Mapping[str, float]:
     return {stem(word): _weight(word) * (NAME_FACTOR if stem(word) in names else 1.0) for word in words}
 
 
-def is_rare(word: str) -> bool:
-    """Return whether the word is rarer than common words are, such as most names."""
-    return _place(word) >= RARE_PLACE
-
-
 def _weight(word: str) -> float:
     if any(map(str.isdigit, word)):
         return NUMBER_WEIGHT

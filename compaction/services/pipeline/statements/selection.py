@@ -1,4 +1,4 @@
-"""Choosing statements under a token budget: by worth and kind, then by the rare words that each adds (ADR-0118)."""
+"""Choose statements under a token budget: by worth and kind, then by the rare words that each adds (ADR-0118)."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
@@ -42,7 +42,7 @@ def choose_statements(
 
 
 class _Choice:
-    """What is chosen so far, and the words it covers."""
+    """The statements chosen so far, and the words that they cover."""
 
     def __init__(self, statements: Sequence[Statement], count_tokens: StatementTokenCounter) -> None:
         self._statements = statements
@@ -80,7 +80,7 @@ class _Choice:
             days.add(statement.stated_on)
 
     def _order(self, number: int) -> tuple[bool, float, float, int]:
-        """The order: text of a person first, then the highest worth, then the rarest words."""
+        """Return the sort key: text of a person first, then the highest worth, then the rarest words."""
         statement = self._statements[number]
         value = statement.worth * kind_weight(statement.kind)
         length = (self._costs[number] + LABEL_TOKENS) / USUAL_TOKENS
@@ -88,12 +88,12 @@ class _Choice:
         return not statement.is_edited, -value, -sum(self._weights[number].values()), number
 
     def _parts_of(self, number: int) -> list[int]:
-        """The statements whose runs are a part of this one's; they stand a few places before it."""
+        """Return the statements whose runs are part of this one's; they are a few places before it."""
         before = range(max(number - PART_DISTANCE_MAX, 0), number)
         return [part for part in before if self._statements[number].contains(self._statements[part])]
 
     def _cost(self, number: int) -> int:
-        """The tokens that a statement adds: those of its parts are spent already."""
+        """Return the tokens that a statement adds to those already used by its parts."""
         spent = max((self._costs[part] for part in self._parts[number] if part in self.taken), default=0)
         return self._costs[number] - spent
 

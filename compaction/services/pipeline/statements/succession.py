@@ -106,7 +106,7 @@ class _Conversation:
         self._by_stem: defaultdict[str, list[int]] = defaultdict(list)
 
     def add(self, number: int) -> None:
-        """Let later claims find this one."""
+        """Index a claim, so that later claims are compared with it."""
         for stem in self._reads[number].stems:
             self._by_stem[stem].append(number)
 
@@ -126,7 +126,7 @@ class _Conversation:
             yield older, self._features(older, newer, shared[older], rank)
 
     def _shared(self, older: int, newer: int) -> float:
-        """How rare the words are that both have."""
+        """Return how rare the words are that both contain."""
         return sum(self._rarity[stem] for stem in self._reads[older].stems & self._reads[newer].stems)
 
     def _features(self, older: int, newer: int, shared: float, rank: int) -> list[float]:

@@ -114,7 +114,7 @@ def answer_type(pool: CandidatePool) -> ScoreColumn:
 
 
 def _suits(number: int, text: TextReading) -> float:
-    """Return how well a text suits the rule of this number, which is read once for each text."""
+    """Return how well a text suits the rule with this number; each pair is computed once."""
     found = text.answers.get(number)
     if found is None:
         rule, words = _RULES[number], set(_WORD.findall(text.body.lower()))

@@ -1,4 +1,4 @@
-"""The candidates of one query as numpy columns, each made once and only when a signal needs it."""
+"""The candidates of one query as numpy columns, each computed once and only if a signal needs it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class ScoringQuestion:
 
 
 class CandidatePool:
-    """The candidates (mappings, as the scorer takes them), the query, and the vectors there are."""
+    """The candidates (mappings, as the scorer takes them), the query, and the vectors that are known."""
 
     def __init__(
         self,
@@ -142,7 +142,7 @@ class CandidatePool:
 
     @cached_property
     def is_question(self) -> CandidateFlags:
-        """Whether its text ends by asking."""
+        """Whether its text ends with a question."""
         return np.array([text.is_question for text in self.texts], dtype=bool)
 
     def vectors_of(self, places: Sequence[int]) -> npt.NDArray[np.float32]:

@@ -22,7 +22,7 @@ ALIKE_IN_FULL = 0.7
 HALF_AT = 0.5
 #: From this number of days between two memories on, one counts in full as the newer one.
 NEWER_IN_FULL_DAYS = 1.0
-#: More than any two memories are apart.
+#: Longer than the time between any two memories.
 EVER_SECONDS = 1e12
 
 

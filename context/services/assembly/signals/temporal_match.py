@@ -29,7 +29,7 @@ DAYS_BEFORE, DAYS_AFTER = 1.0, 1.0
 #: ADR-0078. The share with which a memory from after the named time counts at first, and the days after which it no
 #: longer counts.
 LATER_SHARE, LATER_DAYS = 0.6, 20.0
-#: The first month of a named time and its number of months; the seasons are those of the north.
+#: The first month of a named time and its number of months; seasons are those of the northern hemisphere.
 _SEASONS = {"spring": (3, 3), "summer": (6, 3), "autumn": (9, 3), "fall": (9, 3), "winter": (12, 3)}
 _PARTS_OF_YEAR = {"early": (1, 4), "mid": (5, 4), "late": (9, 4), "": (1, 12)}
 MONTH_SPANS = {month: (number, 1) for number, month in enumerate(MONTHS, start=1)} | _SEASONS | _PARTS_OF_YEAR

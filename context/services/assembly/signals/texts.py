@@ -5,7 +5,7 @@ from functools import cached_property
 
 from memories.services.text_cache import cached_texts
 
-#: Texts whose readings are kept: at most 2 KB each, as longer texts are not kept.
+#: Maximum cached readings, at most 2 KB each; longer texts are not cached.
 TEXTS_CACHED = 4_096
 
 #: "Ann:" or "Ann Marie:" at the start of a message.

@@ -12,7 +12,7 @@ from context.services.assembly.signals.columns import CandidatePool
 from context.services.assembly.signals.temporal_match import MONTHS, QuestionTime, TimeSpan, named_time_spans
 from context.services.scorer import ScoreColumn
 
-#: More than any two memories are apart.
+#: Longer than the time between any two memories.
 _EVER_SECONDS = 1e12
 
 #: Words of the past. At the beginning, "Was" may be the German "what".

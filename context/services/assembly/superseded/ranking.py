@@ -1,4 +1,4 @@
-"""Scores in which a superseded memory follows the memory that is true instead of it."""
+"""Scores that rank a superseded memory after its successor."""
 
 from dataclasses import dataclass
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from memories.services.text_cache import cached_texts
 
-#: Number of cached texts, and the length of a word's beginning, which represents the word.
+#: The number of cached texts, and the number of first letters that represent a word.
 TEXTS_CACHED, STEM_LETTERS = 2_048, 5
 
 _WORD = re.compile(r"[^\W\d_]{2,}")

@@ -102,7 +102,7 @@ def _text(value: Any) -> str:
 
 
 def _answer(value: Any) -> str:
-    """Numbers are answers too: {"answer": 12}."""
+    """Return an answer as text; it may be a number: {"answer": 12}."""
     text = str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
     return "" if text == "" else _text(text)
 

@@ -32,7 +32,7 @@ from memories.services.hygiene.statements import states_the_same
 ENDED_WORDS_MIN = 2
 #: Verbs that a correction may exchange for each other.
 _LIGHT_VERBS = frozenset(["", "be", "do", "run", "have", "choose"])
-#: Verbs of places, of which a thing has one.
+#: Verbs of places; a thing is in only one place.
 _PLACE_VERBS = frozenset(["live", "work", "store", "hold", "sleep"])
 
 
@@ -112,7 +112,7 @@ def _has_other_value(newer: Fact, older: Fact) -> bool:
     if len(bounds) > 1 and ("" not in bounds or not newer.is_change):
         return False
     theirs = topic_of(older, other)
-    missing, extra = missing_in(theirs, newer.tokens), _extra(newer, older, one)
+    missing, extra = missing_in(theirs, newer.tokens), missing_in(own_topic(newer, one), older.tokens)
     if not missing and not missing_in(topic_of(newer, one), older.tokens):
         return bool(theirs)
     if extra or not newer.is_change or not theirs:
@@ -139,10 +139,6 @@ def _is_about_the_same(newer: Fact, older: Fact, value_at: int, missing: Sequenc
         return True
     first = next(token for token in older.tokens if token.kind == "content")
     return first not in missing and all(older.tokens.index(token) > older.verb_at for token in missing)
-
-
-def _extra(newer: Fact, older: Fact, value_at: int) -> list[Token]:
-    return missing_in(own_topic(newer, value_at), older.tokens)
 
 
 # --- Status, and the end of something --------------------------------------------------------------------------------
@@ -270,7 +266,7 @@ def _are_alike(place: Sequence[Token], other: Sequence[Token]) -> bool:
 
 
 def _has_other_name(newer: Fact, older: Fact) -> bool:
-    """Whether both name, in different words, who has a role or the value of an attribute: "The branch is main"."""
+    """Whether both name the holder of a role or the value of an attribute, and differ: "The branch is main"."""
     if (
         newer.verb != "be"
         or older.verb != "be"

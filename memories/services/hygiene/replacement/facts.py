@@ -56,7 +56,7 @@ class Fact:
 
     @cached_property
     def is_claim(self) -> bool:
-        """Whether it is a claim by somebody else or an assumption of the speaker."""
+        """Whether it is a claim of another person or an assumption of the speaker."""
         return self._has_apart("hypothetical") or self._has_apart("claims")
 
     @cached_property
@@ -225,7 +225,7 @@ class Fact:
         return found
 
     def _is_status(self, place: int) -> bool:
-        """Whether the word is a status here, and no preposition with its noun."""
+        """Whether the word is a status here, rather than a preposition with its noun."""
         token, after = self.tokens[place], self.tokens[place + 1 : place + 2]
         if token.text not in self.words.prepositions and token.text not in self.words.particles:
             return True

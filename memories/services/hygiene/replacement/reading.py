@@ -13,7 +13,7 @@ from memories.services.text_cache import cached_texts
 
 #: Maximum characters and words of a statement; a longer one replaces nothing.
 CHARACTERS_MAX, WORDS_MAX = 600, 80
-#: Facts that are remembered.
+#: Maximum facts in the cache.
 FACTS_CACHED = 512
 
 #: "Ann:" or "[3 May] Ann Bell:" before a statement.

@@ -58,7 +58,7 @@ class _Comparison(NamedTuple):
         return [word for word in missing if not is_part or not any(word.text in each for each in known)]
 
     def _is_role(self, phrase: Phrase, fact: Fact) -> bool:
-        """Whether it names a role or task that somebody takes over."""
+        """Whether it names a role or task that a person takes over."""
         known = [fact.words.cues[name] for name in ("roles", "holders", "takeovers")]
         is_role = any(phrase.words[-1].text in each for each in known)
         return self.newer.has("takeovers") and is_role
@@ -70,7 +70,7 @@ class _Comparison(NamedTuple):
         return is_opening or is_status or self._is_agent(phrase) or self._is_role(phrase, self.newer)
 
     def _is_agent(self, phrase: Phrase) -> bool:
-        """Whether it is who changed something: the subject of a verb of change that has an object."""
+        """Whether it names the person who changed something: the subject of a verb of change that has an object."""
         has_object = any(not each.marker and not each.is_subject for each in self.mine)
         return self.newer.change_at >= 0 and phrase.is_subject and not phrase.is_name and has_object
 

@@ -43,7 +43,8 @@ class Value(NamedTuple):
     def conflicts_with(self, other: "Value") -> bool:
         """Whether both are values of one attribute that cannot be true at the same time."""
         if "date" in (self.kind, other.kind):
-            return self.kind == other.kind and _dates_differ(dict(self.date), dict(other.date))
+            mine, theirs = dict(self.date), dict(other.date)
+            return self.kind == other.kind and any(mine[part] != theirs[part] for part in mine.keys() & theirs.keys())
         if self.kind != other.kind and {self.kind, other.kind} & {"code", "ordinal"}:
             return False
         if self.kind in ("code", "ordinal"):
@@ -52,10 +53,6 @@ class Value(NamedTuple):
             return _times_differ(self, other)
         is_same_unit = self.unit == other.unit or not self.unit or not other.unit
         return is_same_unit and self.number != other.number
-
-
-def _dates_differ(one: dict[str, int], other: dict[str, int]) -> bool:
-    return any(one[part] != other[part] for part in one.keys() & other.keys())
 
 
 def _times_differ(one: Value, other: Value) -> bool:

@@ -34,7 +34,7 @@ def lacks_article(shorter: Sequence[Word], longer: Sequence[Word], language: Lan
 
 
 def _has_other_subject(words: Sequence[Word]) -> bool:
-    """Whether "der" follows that no preposition stands before."""
+    """Whether the words contain "der" without a preposition before it."""
     return any(word.text == "der" and before.text not in GERMAN.adverbials for before, word in pairwise(words))
 
 

@@ -19,12 +19,12 @@ from memories.services.hygiene.statements.vocabulary import (
 )
 from memories.services.hygiene.statements.words import Word
 
-#: Pairs that are remembered, because contexts compare the same memories again and again: as many statements as
-#: `read_statement` remembers.
+#: Maximum pairs in the cache, because contexts compare the same memories repeatedly: as many as the statements that
+#: `read_statement` caches.
 PAIRS_CACHED = 128
 #: The maximum number of words of a phrase that may be moved to the other end of a sentence.
 PHRASE_WORDS_MAX = 40
-#: In so few words, a comma may change who is meant: "Eat, grandma."
+#: In texts of at most this many words, a comma may change who is meant: "Eat, grandma."
 COMMA_WORDS_MAX = 5
 #: The minimum number of letters of a word in which a typing error is recognised.
 TYPO_LETTERS_MIN = 7
@@ -205,7 +205,7 @@ def _is_inversion(x: Sequence[str], y: Sequence[str]) -> bool:
 
 
 def _is_fronted(one: Sequence[Word], two: Sequence[Word], language: LanguageVocabulary) -> bool:
-    """Whether a phrase at the beginning of `one` stands elsewhere in `two`."""
+    """Whether a phrase at the beginning of `one` is elsewhere in `two`."""
     x, y, first = _texts(one), _texts(two), one[0].text
     breaks = [place for place, word in enumerate(one) if place and word.break_before]
     others = [len(two) - place for place, word in enumerate(two) if place and word.break_before]

@@ -25,10 +25,10 @@ from memories.services.hygiene.statements.vocabulary import (
 from memories.services.hygiene.statements.words import Word
 from memories.services.text_cache import cached_texts
 
-#: Characters of a text that are read; a longer one states the same only as an equal one.
+#: Maximum characters of a text that is read; a longer text makes the same statement only as an equal text.
 CHARACTERS_MAX = 2_000
-#: Statements that are remembered, because contexts read the same memories again and again: 1.3 MB where texts have 60
-#: characters, 18 MB where all are of the greatest length.
+#: Maximum statements in the cache, because contexts read the same memories repeatedly: 1.3 MB if texts have 60
+#: characters, 18 MB if all have the maximum length.
 STATEMENTS_CACHED = 256
 
 #: Letters from which a word in capitals is not an acronym.

@@ -18,7 +18,7 @@ from memories.services.hygiene.statements.vocabulary import (
 from memories.services.hygiene.statements.words import Word
 from memories.services.text_cache import cached_texts
 
-#: Words whose spelling and stem are remembered.
+#: Maximum words whose spelling and stem are cached.
 WORDS_CACHED = 8_192
 DOUBLED = re.compile(r"([bcdfghjklmnpqrstvwxyz])\1+")
 _Z_SPELLING = re.compile(r"(?<=[^\W\d_]{3})([iy])z(?=(?:e[ds]?|ing|ations?|ers?)$)")

@@ -37,7 +37,7 @@ _DAY_PARTS = {
 _BEFORE_HOURS = frozenset(["las", "la", "à", "às"])
 _CURRENCIES = frozenset(["EUR", "USD", "GBP", "CHF", "€", "$", "£"])
 _MONTH_LINKS = frozenset(["of", "de", "del"])
-#: Times whose words follow the hour, as "y media" does.
+#: Words between an hour and its minutes, as in "las tres y media".
 _AFTER_HOURS = frozenset(["y", "menos"])
 _DURATION_ANDS = frozenset(["and", "und", "y"])
 _MILLISECONDS = re.compile(r"(\d+)_ms")
@@ -47,7 +47,7 @@ _SUBSTANCE_UNITS = frozenset(["mg", "ml", "KB", "MB", "GB", "TB"])
 _DURATION_UNITS = (3_600_000, 60_000)
 #: Words that a number, date, time or amount may consist of.
 _VALUE_WORDS_MAX = 8
-#: The least number word that multiplies what is before it as a whole.
+#: The smallest number word that multiplies everything before it.
 _SCALE_MIN = 1_000
 _DAYS, _MONTHS, _HOURS, _NOON, _MINUTES = 31, 12, 24, 12, 60
 

@@ -3,7 +3,7 @@
 from typing import NamedTuple, Self
 
 
-class Word(NamedTuple):  # a context makes tens of thousands of them
+class Word(NamedTuple):  # one context creates tens of thousands of words
     """One word: as written (`raw`), folded (`text`), without inflection (`stem`).
 
     `case` is C for a capital inside a sentence, S for one at its beginning, N for a German noun, l for lower case, and

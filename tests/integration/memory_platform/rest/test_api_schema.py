@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 from rest_framework.test import APIClient
 
-from memories.store.api.schema import PROBLEM
+from memories.tenancy.api.problems import PROBLEM_TYPE
 from tests.integration.memory_platform.rest.test_api_routes import ROUTES
 
 
@@ -52,7 +52,7 @@ def test_schema_names_every_endpoint_with_security_and_problems(schema: dict[str
             where = f"{method} {path}"
             assert operation["security"] == [{"bearerKey": []}, {"headerKey": []}], where
             assert {"400", "401", "403", "429"} <= set(operation["responses"]), where
-            assert PROBLEM in operation["responses"]["401"]["content"], where
+            assert PROBLEM_TYPE in operation["responses"]["401"]["content"], where
             assert "422" not in operation["responses"], where
             assert operation["description"].startswith(operation["summary"]), where
             assert 0 < len(operation["summary"]) < 110, where
@@ -96,7 +96,7 @@ def test_every_documented_error_has_an_example_about_its_own_operation(schema: d
         for operation in operations.values():
             headers = {parameter["name"] for parameter in operation.get("parameters", ())}
             for status in (status for status in operation["responses"] if status >= "400"):
-                example = operation["responses"][status]["content"][PROBLEM]["example"]
+                example = operation["responses"][status]["content"][PROBLEM_TYPE]["example"]
                 where = f"{operation['operationId']} {status}: {example}"
                 assert str(example["status"]) == status, where
                 assert "URL" not in example["detail"], where

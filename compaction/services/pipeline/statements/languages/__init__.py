@@ -13,7 +13,7 @@ from memories.services.hygiene.statements.vocabulary import LANGUAGES as COMPARE
 
 #: The languages with cue words.
 CUE_LANGUAGES = ("en", "de", "es")
-#: Words of a text that decide its language.
+#: Maximum words of a text that determine its language.
 _WORDS_READ = 200
 _CHARACTERS_READ = 2_000
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
@@ -25,8 +25,7 @@ _SCRIPT_SHARE_MIN = 0.2
 #: Fields with names of weeks and months as seen from the day of a message, and what names a group of them.
 _RELATIVE = ("relative_weeks", "relative_months")
 _GROUP = re.compile(r"\(\?P<\w+>")
-#: Matches a clock time, written in any of the languages. The maximum length of a word in a cue; longer runs are not
-#: words.
+#: The maximum length of a word in a cue; longer runs are not words.
 WORD_CHARACTERS_MAX = 40
 _UNBOUNDED = re.compile(r"(\\[Sw]|\[\^[^\]]+\])([+*])")
 _TIME = r"\d{1,2}(?:[:.]\d{2})?(?: ?(?:am|pm|uhr|h))?(?:\b|(?<=m))"
@@ -78,7 +77,7 @@ def load_language(name: str) -> Language:
 
 
 def language_of(text: str, default: Language) -> Language:
-    """Return the language with most typical words in the beginning of `text`; `default` for a text without any."""
+    """Return the language with the most typical words at the beginning of `text`; `default` if it has none."""
     head = text[:_CHARACTERS_READ]
     if script := _script(head):
         return load_language(script)

@@ -15,10 +15,11 @@ def pages_without_a_lead(sources: Mapping[str, str]) -> Iterator[str]:
 
 def test_every_page_with_buttons_has_a_lead() -> None:
     sources = {path.name: path.read_text() for path in (ROOT / "templates").rglob("*.html") if path.name != "base.html"}
-    assert sum(bool(BUTTONS.search(text)) for text in sources.values()) > 20
+    assert sum(bool(BUTTONS.search(text)) for text in sources.values()) > 10
     assert list(pages_without_a_lead(sources)) == []
 
 
 def test_a_page_with_buttons_alone_is_reported() -> None:
     button = '{% block actions %}<a class="btn">Add</a>{% endblock %}'
-    assert list(pages_without_a_lead({"alone.html": button, "bare.html": "", "both.html": button + "{% block lead %}A.{% endblock %}"})) == ["alone.html"]
+    both = button + '{% block lead %}<p class="lead">A.</p>{% endblock %}'
+    assert list(pages_without_a_lead({"alone.html": button, "bare.html": "", "both.html": both})) == ["alone.html"]

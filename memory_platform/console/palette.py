@@ -56,7 +56,7 @@ _OTHER_PAGES = {
 
 
 def find_commands(tenant_id: UUID, role: Role, text: str, *, now: datetime) -> list[SearchGroup]:
-    """Return the entries with words that begin like those of the text; all actions and pages without one. In a scope."""
+    """Return the entries with words that begin like those of the text; without one, all actions and pages. In scope."""
     words = text.casefold().split()
     groups = [
         SearchGroup("actions", "Actions", _matching(_actions(tenant_id, role), words)),

@@ -42,10 +42,6 @@ class InclusionBudget:
     def is_already_included(self) -> bool:
         return self.inclusion is not None and self.inclusion.budget == self.max_tokens
 
-    @property
-    def more_tokens(self) -> int | None:
-        return None if self.inclusion is None else self.inclusion.budget - self.max_tokens
-
     def as_answer(self) -> dict[str, Any]:
         """Return the part of the answer of `POST context/explain`."""
         return {

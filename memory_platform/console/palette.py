@@ -1,5 +1,6 @@
 """The command palette: actions and pages by name, and a few memories, sessions and API keys by text."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -55,7 +56,7 @@ _OTHER_PAGES = {
 
 
 def find_commands(tenant_id: UUID, role: Role, text: str, *, now: datetime) -> list[SearchGroup]:
-    """Return the entries that match every word of the text; without a text, all actions and pages. Inside a scope."""
+    """Return the entries with words that begin like those of the text; without one, all actions and pages. In scope."""
     words = text.casefold().split()
     groups = [
         SearchGroup("actions", "Actions", _matching(_actions(tenant_id, role), words)),
@@ -68,7 +69,9 @@ def find_commands(tenant_id: UUID, role: Role, text: str, *, now: datetime) -> l
 
 
 def _matching(results: Iterator[GlobalSearchResult], words: Sequence[str]) -> list[GlobalSearchResult]:
-    return [row for row in results if all(word in f"{row.text} {row.detail}".casefold() for word in words)]
+    """Return the results in whose name or group each word begins a word: "review" does not match "Preview"."""
+    begins = [re.compile(rf"\b{re.escape(word)}") for word in words]
+    return [row for row in results if all(each.search(f"{row.text} {row.detail}".casefold()) for each in begins)]
 
 
 def _actions(tenant_id: UUID, role: Role) -> Iterator[GlobalSearchResult]:

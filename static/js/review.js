@@ -156,6 +156,7 @@
   document.addEventListener("keydown", function (event) {
     if (document.body.dataset.keys === "off" || event.defaultPrevented || event.isComposing || event.repeat) return;
     if (event.ctrlKey || event.metaKey || event.altKey || (event.shiftKey && event.key !== "?")) return;
+    if (event.key === "Escape" && event.target.closest("#edit")) document.querySelector("#edit > summary").focus();
     if (event.target.closest(typing) || document.querySelector("dialog[open], [popover]:popover-open")) return;
     if (!"arujkemcxy?".includes(event.key) || event.key.length !== 1) return;
     if (event.key === "m") nextMissing();

@@ -19,8 +19,8 @@ def start_evaluation(request: HtmxRequest, **settings: Any) -> HttpResponseBase:
         operator = by_operator(request)
         run = request_evaluation(tenant_id=request.tenant.id, **settings, **operator)
         baseline = request_baseline(run=run, **operator)
-    beside = f", with one of {baseline.profile_name} {baseline.profile_version} to compare" if baseline else ""
-    return follow_evaluation(request, run, f"Evaluation started{beside}.")
+    beside = f" {baseline.profile_name} version {baseline.profile_version} is evaluated as well." if baseline else ""
+    return follow_evaluation(request, run, f"Evaluation started.{beside}")
 
 
 def follow_evaluation(request: HtmxRequest, run: EvaluationRun, text: str) -> HttpResponseBase:

@@ -19,7 +19,7 @@ from memories.models import Memory
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
 from memories.tenancy.views.page_actions import errors_on_form, missing_is_404, perform
-from memory_platform.web.flash_messages import add_flash
+from memory_platform.web.flash_messages import FlashLink, add_flash
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.numerals import counted
 from memory_platform.web.rendering import render_page
@@ -68,9 +68,13 @@ def _keep(request: HtmxRequest, form: KeepBudgetForm, profile: BudgetProfile, pa
     if keep_in is KeepBudgetIn.PROFILE and row.version > profile.version:
         undo = reverse("budget-rollback", args=[request.tenant.id, row.name, profile.version])
     assigned = f" and assigned to {partition or 'the whole tenant'}" if keep_in is KeepBudgetIn.PARTITION else ""
-    hint = " It has no assignments yet." if keep_in is KeepBudgetIn.NEW_PROFILE else ""
+    hint, link = "", None
+    if keep_in is KeepBudgetIn.NEW_PROFILE:
+        hint = " It has no assignments yet."
+        link = FlashLink(reverse("budget-assignments", args=[request.tenant.id]), "Assign")
     tokens = counted(row.default_tokens, "token", "tokens")
-    add_flash(request, f"{tokens} saved in {row.name} {row.version}{assigned}.{hint}", undo_url=undo)
+    text = f"{tokens} saved in {row.name}, version {row.version}{assigned}.{hint}"
+    add_flash(request, text, undo_url=undo, link=link)
     inputs = request.GET.copy()
     inputs.pop("max_tokens", None)
     if keep_in is KeepBudgetIn.NEW_PROFILE:

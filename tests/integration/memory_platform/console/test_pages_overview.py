@@ -52,7 +52,7 @@ def test_overview_counts_what_is_stored_and_lists_what_was_asked(operator: User,
     asked = ContextRequest(query="What does ERR_4012 mean?", partition="agent=service", max_tokens=200)
     context = assemble_context(asked, tenant_id=tenant.pk, reach="", actor=TESTER, now=timezone.now())
     text = text_of(client_of(operator).get(page("tenant-overview", tenant)))
-    assert "<dd>5<small>" in text
+    assert ">5</a><small>" in text
     assert "What does ERR_4012 mean?" in text
     assert f"{context.budget.used} of 200 tokens" in text
     assert "We repair cargo bikes." in text

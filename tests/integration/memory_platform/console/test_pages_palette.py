@@ -38,9 +38,12 @@ def test_without_text_it_lists_the_actions_and_pages_of_the_role(tenant: Tenant,
     assert {"Prompt", "Erasures"} & set(groups(viewer, tenant)["Pages"]) == set()
 
 
-def test_every_word_of_the_text_is_in_a_name_or_its_group(tenant: Tenant, operator: User) -> None:
+def test_every_word_of_the_text_begins_a_word_of_a_name_or_its_group(tenant: Tenant, operator: User) -> None:
     assert groups(operator, tenant, "LOG con")["Pages"] == ["Context log"]
     assert "Snapshots" in groups(operator, tenant, "memory snap")["Pages"]
+    assert groups(operator, tenant, "review")["Pages"] == ["Reviews"]
+    assert "Actions" not in groups(operator, tenant, "review")
+    assert groups(operator, tenant, "two-factor")["Pages"] == ["Two-factor sign-in"]
 
 
 def test_it_finds_five_of_each_kind_of_row_by_text(tenant: Tenant) -> None:

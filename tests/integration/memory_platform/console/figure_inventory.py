@@ -382,7 +382,7 @@ OF_ROWS: Mapping[str, Figure] = {
     "tokens of a partition summary": Figure(
         _column(PartitionSummary, "tokens_o200k_base"),
         {
-            "partitions": on("partitions", "agent=field-service .*?compact(?:, outdated)? #,"),
+            "partitions": on("partitions", "agent=field-service .*?compact(?:, old)? #,"),
             "partition": on(
                 "partitions", r"Compact summary version \d+, # tokens", query="partition=agent%3Dfield-service"
             ),

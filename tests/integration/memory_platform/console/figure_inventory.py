@@ -8,14 +8,14 @@ from typing import Any
 
 from django.utils import timezone
 
-from compaction.models import Compaction, Erasure, Session
+from compaction.models import Compaction, Session
 from compaction.pipeline.backlog import failed_run_backlogs, full_session_backlogs, review_backlogs
 from context.evaluation.backlog import failed_evaluation_backlogs
-from context.models import EvaluationRun, GoldenQuestion, Receipt
+from context.models import GoldenQuestion, Receipt
 from context.profiles.budget_profiles import find_budget_profile
 from memories.embeddings.status import failed_embedding_backlogs, waiting_embeddings
 from memories.hygiene.findings import pair_backlogs
-from memories.models import Memory, Partition, PartitionSummary, Snapshot, TenantMemo
+from memories.models import Memory, Partition, Snapshot, TenantMemo
 from memory_platform.console.action_items import action_items
 from memory_platform.web.time_ranges import DEFAULT_SPAN
 from tests.integration.memory_platform.console.figure_reading import (
@@ -23,7 +23,6 @@ from tests.integration.memory_platform.console.figure_reading import (
     FilledTenant,
     Read,
     answered,
-    cell,
     listed,
     measured,
     of_all_tenants,
@@ -37,10 +36,6 @@ _ACTION_ITEMS = (
 _HYGIENE = {"contradiction": "Contradictions", "near_duplicate": "Near-duplicates"}
 
 
-def _percent(share: float) -> int:
-    return round(share * 100)
-
-
 def _contexts(column: str) -> Read:
     def read(filled: FilledTenant) -> float:
         rows = Receipt.objects.for_tenant(filled.tenant.pk)
@@ -48,14 +43,6 @@ def _contexts(column: str) -> Read:
         return float(sum(getattr(each, column) for each in bins.values()))
 
     return read
-
-
-def _column(model: Any, name: str) -> Read:
-    return lambda filled: getattr(filled.row(model), name)
-
-
-def _share(model: Any, name: str) -> Read:
-    return lambda filled: _percent(getattr(filled.row(model), name))
 
 
 def _pairs(kind: str, noun: str) -> Figure:
@@ -232,168 +219,6 @@ OF_TENANT: Mapping[str, Figure] = {
             "memo": on("memo", r"Version \d+, active # tokens"),
             "partitions": on("partitions", r"Tenant memo version \d+, # tokens", query="partition=agent%3Dsupport"),
             "API": answered("memo", lambda found: found["token_counts"]["o200k_base"]),
-        },
-    ),
-}
-
-OF_ROWS: Mapping[str, Figure] = {
-    "usefulness": Figure(
-        _share(Memory, "usefulness_score"),
-        {
-            "memory": on("memory", "Usefulness # %", Memory),
-            "votes": on("memory-votes", "usefulness # %", Memory),
-            "API": answered("memories/{Memory}", lambda found: _percent(found["usefulness_score"])),
-        },
-    ),
-    "retrievals": Figure(
-        _column(Memory, "retrieval_count"),
-        {
-            "memory": on("memory", "Retrieved # times", Memory),
-            "votes": on("memory-votes", "Retrieved # times in all", Memory),
-            "memories": cell("memories", "Retrieved", Memory, query="q=Firmware+2.3.4&by=words"),
-            "API": answered("memories/{Memory}", lambda found: found["retrieval_count"]),
-        },
-    ),
-    "tokens of a memory": Figure(
-        _column(Memory, "tokens_o200k_base"),
-        {
-            "memory": on("memory", "Tokens # o200k_base", Memory),
-            "memories": cell("memories", "Tokens", Memory, query="q=Firmware+2.3.4&by=words"),
-            "API": answered("memories/{Memory}", lambda found: found["token_counts"]["o200k_base"]),
-        },
-    ),
-    "confidence": Figure(
-        _share(Memory, "confidence"),
-        {
-            "memory": on("memory", "Confidence # %", Memory),
-            "memories": cell("memories", "Confidence", Memory, query="q=Firmware+2.3.4&by=words"),
-            "API": answered("memories/{Memory}", lambda found: _percent(found["confidence"])),
-        },
-    ),
-    "tokens of a context": Figure(
-        _column(Receipt, "tokens_used"),
-        {
-            "context log": cell("context-log", "Budget used", Receipt),
-            "receipt": on("receipt", r"# of [\d,]+ tokens used", Receipt),
-            "overview": on("tenant-overview", r"Latest contexts .*? # of [\d,]+ tokens"),
-            "API": answered("context/{Receipt}", lambda found: found["budget"]["used"]),
-        },
-    ),
-    "budget of a context": Figure(
-        lambda filled: filled.row(Receipt).budget["max_tokens"],
-        {
-            "context log": cell("context-log", "Budget used", Receipt, "of #"),
-            "receipt": on("receipt", r"[\d,]+ of # tokens used", Receipt),
-            "overview": on("tenant-overview", r"Latest contexts .*? [\d,]+ of # tokens"),
-            "API": answered("context/{Receipt}", lambda found: found["budget"]["max_tokens"]),
-        },
-    ),
-    "blocks of a context": Figure(
-        lambda filled: len(filled.row(Receipt).blocks),
-        {
-            "context log": cell("context-log", "Blocks", Receipt),
-            "receipt": on("receipt", "tokens used # blocks", Receipt),
-            "API": answered("context/{Receipt}", lambda found: len(found["blocks"])),
-            "API, list": answered("contexts", lambda found: found["results"][0]["block_count"]),
-        },
-    ),
-    "excluded items of a context": Figure(
-        lambda filled: len(filled.row(Receipt).omitted),
-        {
-            "receipt": on("receipt", r"# of [\d,]+ items excluded", Receipt),
-            "receipt, table": on("receipt", r"Excluded # of [\d,]+ items", Receipt),
-            "API": answered("context/{Receipt}", lambda found: len(found["omitted"])),
-        },
-    ),
-    "pressure": Figure(
-        _share(Session, "pressure"),
-        {
-            "sessions": cell("sessions", "", Session, r"# % [\d,]+ of [\d,]+ tokens"),
-            "session": on("session", r"# % [\d,]+ of", Session),
-            "reviews": cell("reviews", "Pressure", Compaction),
-            "API": answered("sessions/{Session}", lambda found: _percent(found["pressure"])),
-        },
-    ),
-    "tokens that a session needs": Figure(
-        _column(Session, "needed_tokens"),
-        {
-            "sessions": cell("sessions", "", Session, r"\d % # of [\d,]+ tokens"),
-            "session": on("session", r"% # of [\d,]+ tokens", Session),
-            "API": answered("sessions/{Session}", lambda found: sum(found["pressure_parts"].values())),
-        },
-    ),
-    "messages of a session": Figure(
-        _column(Session, "message_count"),
-        {
-            "sessions": cell("sessions", "Messages", Session),
-            "session": on("session", "Messages # Opened", Session),
-            "session, list": on("session", "of # messages, oldest first", Session),
-            "API": answered("sessions/{Session}", lambda found: found["message_count"]),
-        },
-    ),
-    "text tokens of a session": Figure(
-        _column(Session, "context_tokens"),
-        {
-            "sessions": cell("sessions", "Text tokens", Session),
-            "API": answered("sessions/{Session}", lambda found: found["context_tokens"]),
-        },
-    ),
-    "tokens after a compaction": Figure(
-        _column(Compaction, "tokens_after"),
-        {
-            "reviews": cell("reviews", "Tokens", Compaction, "→ #"),
-            "compaction": on("compaction", r"[\d,]+ → # tokens", Compaction),
-            "session": on("session", r"Compactions .*?[\d,]+ → # tokens", Session),
-            "API": answered("compactions/{Compaction}", lambda found: found["tokens_after"]),
-        },
-    ),
-    "retention": Figure(
-        lambda filled: _percent(filled.row(Compaction).retention["share"]),
-        {
-            "reviews": cell("reviews", "Facts retained", Compaction, "# %"),
-            "compaction": on("compaction", "retained, # % by weight", Compaction),
-            "API": answered("compactions/{Compaction}", lambda found: _percent(found["retention"]["share"])),
-        },
-    ),
-    "missing facts": Figure(
-        lambda filled: len(filled.row(Compaction).retention["missing"]),
-        {
-            "reviews": cell("reviews", "Facts retained", Compaction, "# missing"),
-            "compaction": on("compaction", "Missing # Messages", Compaction),
-            "API": answered("compactions/{Compaction}", lambda found: found["retention"]["missing"]),
-        },
-    ),
-    "questions of an evaluation": Figure(
-        _column(EvaluationRun, "total"),
-        {
-            "evaluations": cell("evaluations", "Questions", EvaluationRun),
-            "evaluation": on("evaluation", "of # questions", EvaluationRun),
-            "API": answered("evaluations/{EvaluationRun}", lambda found: found["total"]),
-        },
-    ),
-    "live evidence of a golden question": Figure(
-        lambda filled: len(filled.row(GoldenQuestion).evidence.all()),
-        {
-            "golden questions": cell("golden-questions", "Memories", GoldenQuestion),
-            "golden question": on("golden-question", "Expected memories # memor", GoldenQuestion),
-            "API": answered("golden-questions/{GoldenQuestion}", lambda found: len(found["memory_ids"])),
-        },
-    ),
-    "tokens of a partition summary": Figure(
-        _column(PartitionSummary, "tokens_o200k_base"),
-        {
-            "partitions": on("partitions", "agent=field-service .*?compact(?:, old)? #,"),
-            "partition": on(
-                "partitions", r"Compact summary version \d+, # tokens", query="partition=agent%3Dfield-service"
-            ),
-        },
-    ),
-    "rows of an erasure": Figure(
-        _column(Erasure, "total"),
-        {
-            "erasures": cell("erasures", "Rows", Erasure),
-            "erasure": on("erasure", "done # rows", Erasure),
-            "API": answered("erasures/{Erasure}", lambda found: sum(found["expected"].values())),
         },
     ),
 }

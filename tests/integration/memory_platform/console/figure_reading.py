@@ -129,3 +129,18 @@ def measured(name: str) -> Read:
         return float(next(line for line in lines if line.startswith(name)).rsplit(" ", 1)[1])
 
     return read
+
+
+def percent(share: float) -> int:
+    """Return a share as pages show it."""
+    return round(share * 100)
+
+
+def column(model: Any, name: str) -> Read:
+    """Read a stored or derived attribute of the row that `ids` names."""
+    return lambda filled: getattr(filled.row(model), name)
+
+
+def share_of(model: Any, name: str) -> Read:
+    """Read such an attribute as a percentage."""
+    return lambda filled: percent(getattr(filled.row(model), name))

@@ -15,8 +15,9 @@ from context.models import EvaluationRun, GoldenQuestion, Receipt
 from memories.models import Memory, MemoryPair, PartitionSummary, Snapshot, Tenant
 from memories.tenancy.scopes import tenant_scope
 from tests.demo_fixture import console_page_ids, load_demo_tenant
-from tests.integration.memory_platform.console.figure_inventory import OF_ROWS, OF_TENANT, TEMPLATES
+from tests.integration.memory_platform.console.figure_inventory import OF_TENANT, TEMPLATES
 from tests.integration.memory_platform.console.figure_reading import FilledTenant
+from tests.integration.memory_platform.console.figures_of_rows import OF_ROWS
 from tests.integration.page_helpers import client_of
 from tests.users import api_client, new_key, new_operator, new_shared_tenant
 

@@ -1,7 +1,8 @@
 """Forms of alert rules and destinations."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from django import forms
 from django.forms import BoundField
@@ -14,12 +15,18 @@ from compaction.services.alerts.rules import RULE_KINDS, RuleKind, state_of_rule
 from memory_platform.web.forms import PlatformForm
 
 
-class RuleFields(NamedTuple):
+@dataclass(frozen=True)
+class RuleFields:
     """A kind of rule with its two form fields: whether it is on, and its threshold."""
 
     kind: RuleKind
     is_enabled: BoundField
     threshold: BoundField
+
+    @property
+    def threshold_text(self) -> str:
+        """The threshold with its unit: 1 pair."""
+        return self.kind.written(self.threshold.value())
 
 
 class AlertRulesForm(PlatformForm):

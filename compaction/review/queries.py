@@ -56,12 +56,13 @@ def read_review_queue(tenant_id: UUID, *, order: str = OLDEST) -> ReviewQueue:
 
 
 def read_queue_place(tenant_id: UUID, compaction_id: UUID, *, order: str = OLDEST) -> QueuePlace:
-    """Return the position of a compaction in the queue. One query."""
-    ids = _waiting(Compaction.objects.for_tenant(tenant_id), order).ids(_PLACES_MAX)
+    """Return the position of a compaction in the queue. One query, two if the queue is longer than `_PLACES_MAX`."""
+    rows = _waiting(Compaction.objects.for_tenant(tenant_id), order)
+    ids = rows.ids(_PLACES_MAX)
     place = ids.index(compaction_id) if compaction_id in ids else -1
     after = ids[place + 1] if place + 1 < len(ids) else None
     return QueuePlace(
-        pending=len(ids),
+        pending=len(ids) if len(ids) < _PLACES_MAX else rows.count(),
         number=place + 1 or None,
         previous=ids[place - 1] if place > 0 else None,
         next=after,

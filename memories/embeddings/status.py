@@ -63,7 +63,8 @@ def model_statuses(tenant_id: UUID, now: datetime) -> list[ModelStatus]:
     for row in rows:
         waiting, refused = missing.get(row.pk, (0, 0))
         if row.state == _State.ACTIVE:
-            waiting, refused = waiting + tally.pending, refused + tally.failed
+            waiting += waiting_embeddings([tenant_id]).get(tenant_id, Backlog()).count
+            refused += failed_embedding_backlogs([tenant_id]).get(tenant_id, Backlog()).count
         statuses.append(ModelStatus(row, tally.live, counts.get(row.name, 0), waiting, refused, row.name in known))
     return statuses
 
@@ -81,9 +82,9 @@ def model_history(tenant_id: UUID) -> Sequence[AuditEntry]:
 
 def failed_embedding_backlogs(tenant_ids: Collection[UUID]) -> dict[UUID, Backlog]:
     """Return the backlogs of memories whose text the embedder refused; only full-text search finds them. One query."""
-    return Memory.objects.of_tenants(tenant_ids).with_failed_embedding().backlogs("recorded_from")
+    return Memory.objects.of_tenants(tenant_ids).not_ready().with_failed_embedding().backlogs("recorded_from")
 
 
 def waiting_embeddings(tenant_ids: Collection[UUID]) -> dict[UUID, Backlog]:
     """Return the backlogs of memories that have no vector yet. One query."""
-    return Memory.objects.of_tenants(tenant_ids).unarchived().pending_embedding().backlogs("recorded_from")
+    return Memory.objects.of_tenants(tenant_ids).awaiting_embedding().backlogs("recorded_from")

@@ -268,7 +268,7 @@ def _model_notification(model: EmbeddingModel, waiting: int, refused: int) -> Jo
 def _embeddings(tenant_id: UUID, ids: Sequence[UUID]) -> Outcomes:
     memories, url = Memory.objects.for_tenant(tenant_id), reverse("memories", args=[tenant_id])
     outcome = None
-    if not memories.pending_embedding().unarchived().row_count():
+    if not memories.awaiting_embedding().row_count():
         outcome = JobNotification("Every memory has its vector.", url)
         if failed := memories.with_failed_embedding().row_count():
             text = f"{counted(failed, 'text', 'texts')} could not be embedded."

@@ -32,7 +32,7 @@ _BACKLOGS: Mapping[str, Callable[[], Mapping[UUID, Backlog]]] = {
     "compactions": lambda: Run.objects.all().of_kind(Run.Kind.COMPACTION).open().backlogs("created_at"),
     "roll_ups": lambda: Run.objects.all().of_kind(Run.Kind.ROLL_UP).open().backlogs("created_at"),
     "evaluations": lambda: EvaluationRun.objects.all().open().backlogs("created_at"),
-    "embeddings": lambda: Memory.objects.all().pending_embedding().backlogs("recorded_from"),
+    "embeddings": lambda: Memory.objects.all().awaiting_embedding().backlogs("recorded_from"),
     "reviews": lambda: Compaction.objects.to_review().backlogs("finished_at"),
 }
 

@@ -29,7 +29,7 @@ def pressure_part_label(name: str) -> str:
 def session_gauge(session: Session, policy: CompactionPolicy, *, has_legend: bool = False) -> dict[str, Any]:
     """Show the tokens that the session's next context needs by part, with the thresholds of its policy marked."""
     gauge = pressure_gauge(pressure_parts(session), session.max_context_tokens, policy)
-    return {"gauge": gauge, "has_legend": has_legend}
+    return {"gauge": gauge, "has_legend": has_legend, "marker_tokens": session.marker_tokens}
 
 
 @register.simple_tag

@@ -1,5 +1,7 @@
 """The effect of unsaved settings in a form on the saved questions. GET only; nothing is changed."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -35,16 +37,26 @@ def profile_effect(request: HtmxRequest, kind: ProfileKind, name: str) -> HttpRe
 
 
 def _budget_effect(request: HtmxRequest, name: str) -> dict[str, Any]:
+    """Return the effect of all entered settings, or of `max_tokens` alone as the default budget.
+
+    A new default budget is compared without the budgets of the questions themselves, which would hide its effect.
+    """
     with missing_is_404(), tenant_scope(request.tenant.id):
         current = find_budget_profile(request.tenant.id, name)
-    form = bound_budget_form(request.GET if "default_tokens" in request.GET else None, current)
+    new_budget = request.GET.get("max_tokens")
+    typed: Mapping[str, Any] | None = request.GET if "default_tokens" in request.GET else None
+    if new_budget is not None:
+        typed = dict(bound_budget_form(None, current).as_pairs()) | {"default_tokens": new_budget}
+    form = bound_budget_form(typed, current)
     before = after = ContextRequest(draft=current, preview=True)
+    page: dict[str, Any] = {"title": name, "back": version_url(request, current), "form": form}
     if form.is_valid():
         with errors_on_form(form):
             draft = draft_budget_profile(current, form.changes())
             after = ContextRequest(draft=draft, preview=True) if changed_numbers(current, draft) else before
-    page = {"title": name, "back": version_url(request, current), "form": form}
-    return page | {"is_beside_form": wants_fragment(request)} | _tried(request, form, before, after)
+            page["budgets"] = (current.default_tokens, draft.default_tokens) if new_budget is not None else None
+    page["is_beside_form"] = wants_fragment(request) and new_budget is None
+    return page | _tried(request, form, before, after, has_own_budgets=new_budget is None)
 
 
 def _scoring_effect(request: HtmxRequest, name: str) -> dict[str, Any]:
@@ -67,10 +79,19 @@ def try_scoring_profile(request: HtmxRequest, base: ScoringProfileVersion, form:
     return _tried(request, form, *(ContextRequest(scoring=side, preview=True) for side in sides))
 
 
-def _tried(request: HtmxRequest, form: forms.Form, before: ContextRequest, after: ContextRequest) -> dict[str, Any]:
+def _tried(
+    request: HtmxRequest,
+    form: forms.Form,
+    before: ContextRequest,
+    after: ContextRequest,
+    *,
+    has_own_budgets: bool = True,
+) -> dict[str, Any]:
     tenant_id = request.tenant.id
     with tenant_scope(tenant_id):
         questions, known = saved_questions(tenant_id, request.tenant.name)
+    if not has_own_budgets:
+        questions = [replace(each, max_tokens=None) for each in questions]
     page: dict[str, Any] = {"questions": questions, "known": known}
     if not form.errors:
         with errors_on_form(form):

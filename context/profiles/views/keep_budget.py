@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlencode
 
 from django.http import HttpResponseBase
 from django.shortcuts import redirect
@@ -10,7 +9,6 @@ from django.urls import reverse
 
 from context.models import BudgetProfile
 from context.profiles.actions.keep_budget import KeepBudgetIn, keep_budget
-from context.profiles.budget_fields import bound_budget_form
 from context.profiles.budget_profiles import budget_profile_for
 from context.profiles.forms import KeepBudgetForm
 from context.workbench.forms import PreviewForm, uuid_or_none
@@ -52,7 +50,6 @@ def budget_keep(request: HtmxRequest) -> HttpResponseBase:
         "query": request.GET.urlencode(),
         "partition": partition,
         "query_text": fields.get("query", ""),
-        "effect_query": _effect_query(profile, form["max_tokens"].value()),
         "golden": golden,
         "is_less": is_less,
     }
@@ -97,9 +94,3 @@ def _golden(request: HtmxRequest, fields: Mapping[str, Any]) -> dict[str, Any] |
 
 def _workbench(request: HtmxRequest, query: str) -> str:
     return f"{reverse('context-preview', args=[request.tenant.id])}?{query}"
-
-
-def _effect_query(profile: BudgetProfile, max_tokens: Any) -> str:
-    """Return the query string of the effect that this budget has in the profile."""
-    pairs = dict(bound_budget_form(None, profile).as_pairs())
-    return urlencode(pairs | {"default_tokens": max_tokens or ""})

@@ -102,7 +102,7 @@ LISTS: Mapping[str, HygieneList] = {
         ),
         HygieneList(
             UNHELPFUL,
-            "Unhelpful",
+            "No positive feedback",
             f"No positive feedback on balance: included in {UNHELPFUL_RETRIEVALS_MIN} contexts or more, with more"
             " negative than positive votes by people and answers.",
             {"retrievals": "-weight", "oldest": "at"},

@@ -12,8 +12,6 @@ class MemoryCountKind(StrEnum):
     EXPIRED = "expired"
     ARCHIVED = "archived"
     PINNED = "pinned"
-    PENDING = "pending"
-    FAILED = "failed"
 
 
 @dataclass(frozen=True)
@@ -23,8 +21,6 @@ class MemoryTally:
     live: int = 0
     tokens: int = 0
     pinned: int = 0
-    pending: int = 0
-    failed: int = 0
     archived: int = 0
     expired: int = 0
     kinds: Mapping[str, int] = field(default_factory=dict)
@@ -43,8 +39,6 @@ def tally_memories(rows: Iterable[tuple[str, str, int, int]]) -> MemoryTally:
         live=counts[MemoryCountKind.UNARCHIVED] - counts[MemoryCountKind.EXPIRED],
         tokens=tokens,
         pinned=counts[MemoryCountKind.PINNED],
-        pending=counts[MemoryCountKind.PENDING],
-        failed=counts[MemoryCountKind.FAILED],
         archived=counts[MemoryCountKind.ARCHIVED],
         expired=counts[MemoryCountKind.EXPIRED],
         kinds={kind: kinds[kind] for kind in sorted(kinds, key=lambda kind: (-kinds[kind], kind)) if kinds[kind]},

@@ -94,7 +94,7 @@ class MemoryQuerySet(MemoryTextQuerySet):
 
     def with_failed_provider(self) -> Self:
         """Unarchived memories that have no vector because a call to the embedding provider failed."""
-        return self.unarchived().pending_embedding().exclude(embedding_error="")
+        return self.awaiting_embedding().exclude(embedding_error="")
 
     def tally_by_refusal(self, highest: int) -> list[tuple[str, int]]:
         """Return why embedders refused texts, the most frequent reasons first."""
@@ -105,13 +105,10 @@ class MemoryQuerySet(MemoryTextQuerySet):
         """Return the tally of each tenant; each state is counted along its own index (ADR-0092). One query."""
         rows = self.of_tenants(tenant_ids)
         live = rows.live(now)
-        waiting = live.not_ready()  # the condition of their index
         states = [
             *rows._by_kind(now),
             rows.archived()._counted(MemoryCountKind.ARCHIVED),
             live.filter(pinned=True)._counted(MemoryCountKind.PINNED),
-            waiting.pending_embedding()._counted(MemoryCountKind.PENDING),
-            waiting.with_failed_embedding()._counted(MemoryCountKind.FAILED),
         ]
         found = defaultdict[UUID, list[Any]](list)
         for tenant_id, *row in states[0].union(*states[1:], all=True):
@@ -149,6 +146,10 @@ class MemoryQuerySet(MemoryTextQuerySet):
         )
         return tallies
 
+    def awaiting_embedding(self) -> Self:
+        """Return the embedding backlog, expired memories included, because their expiry may be removed."""
+        return self.unarchived().not_ready().pending_embedding()
+
     def not_ready(self) -> Self:
         return self.exclude(embedding_state="ready")
 
@@ -157,8 +158,7 @@ class MemoryQuerySet(MemoryTextQuerySet):
 
     def waiting_for_embedding(self, before: datetime) -> Self:
         """Pending since before `before`, oldest first."""
-        rows = self.pending_embedding().filter(archived_at__isnull=True, recorded_from__lt=before)
-        return rows.order_by("recorded_from", "id")
+        return self.awaiting_embedding().filter(recorded_from__lt=before).order_by("recorded_from", "id")
 
     def with_embedding(self, model: str) -> Self:
         return self.filter(self._has_embedding(model))

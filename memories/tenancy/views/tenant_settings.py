@@ -29,7 +29,7 @@ def tenant_settings(request: HtmxRequest) -> HttpResponseBase:
     if saved is None:
         return _settings_page(request, language_form=form)
     language = form.cleaned_data["language"]
-    add_flash(request, f"Search language set to {language}. Stored memories follow in the background.")
+    add_flash(request, f"Search language set to {language}. Stored memories are converted in the background.")
     return redirect(_SETTINGS, request.tenant.id)
 
 

@@ -118,6 +118,7 @@ def _tenant_figures(tenant_id: UUID, now: datetime) -> dict[str, Any]:
         "memo": TenantMemo.objects.for_tenant(tenant_id).current().first(),
         "contexts": list(receipts.newest_first().without_details()[:RECENT_CONTEXTS_MAX]),
         "needs": [need for need in needs if need.backlog.count],
+        "waiting_embeddings": waiting_embeddings([tenant_id]).get(tenant_id, Backlog()),
         "failed_embeddings": next(need for need in needs if need.name == "embeddings"),
         "open_sessions": Session.objects.for_tenant(tenant_id).open().row_count(),
         "parts": cached_components(),

@@ -32,11 +32,11 @@ def receiver(settings: Any) -> Iterator[WebhookServer]:
 def test_rule_is_set_and_a_test_is_delivered(console: Page, acme: Tenant, receiver: WebhookServer) -> None:
     console.goto(f"/t/{acme.pk}/alerts")
     console.get_by_role("checkbox", name="Contradictions").check()
-    console.get_by_label("Contradictions: at least").fill("3")
+    console.get_by_label("Contradictions: Threshold in pairs").fill("3")
     console.get_by_role("button", name="Save rules").click()
     expect(console.get_by_text("Rules saved.")).to_be_visible()
     expect(console.get_by_role("checkbox", name="Contradictions")).to_be_checked()
-    expect(console.get_by_label("Contradictions: at least")).to_have_value("3")
+    expect(console.get_by_label("Contradictions: Threshold in pairs")).to_have_value("3")
     console.get_by_label("Kind").select_option("webhook")
     console.get_by_label("Address").fill(receiver.url)
     console.get_by_role("button", name="Add destination").click()

@@ -38,7 +38,7 @@ def test_memory_left_out_enters_at_the_budget_that_is_told_by_keyboard_alone(con
     expect(console.locator("#budget-title")).to_contain_text("of 60 tokens used")
     expect(console.locator("#id_max_tokens")).to_be_focused()
     row = console.locator(".excluded tbody tr").first
-    expect(row).to_contain_text(re.compile(r"needs \d+ more tokens?"))
+    expect(row).to_contain_text(re.compile(r"Needs \d+ more tokens?"))
     text = row.locator(".excluded-text").inner_text()
     tab_to(console, row.get_by_role("link", name="Budget needed"))
     console.keyboard.press("Enter")
@@ -51,7 +51,7 @@ def test_memory_left_out_enters_at_the_budget_that_is_told_by_keyboard_alone(con
     console.keyboard.press("Enter")
     expect(console.locator("#budget-title")).to_contain_text(f"of {budget} tokens used")
     expect(console.locator(".block", has_text=text).first).to_be_visible()
-    expect(console.locator("[aria-labelledby=change-title]")).to_contain_text("Added")
+    expect(console.locator("[aria-labelledby=change-title] .bar-title").first).to_contain_text("added")
     console.go_back()
     expect(console.locator("#budget-title")).to_contain_text("of 60 tokens used")
 

@@ -99,7 +99,7 @@ def test_tuned_budget_shows_its_effect_is_saved_and_rolled_back(console: Page, a
     console.goto(page("budgets", acme))
     console.fill("#id_query", QUESTION)
     console.locator("input[type=range]").fill("50")
-    expect(console.locator("#effect")).to_contain_text("Removed")
+    expect(console.locator("#effect .bar-title").last).to_contain_text("removed")
     console.get_by_role("button", name="Save as version 1").click()
     expect(console.locator(".flash")).to_contain_text("Version 1 is active.")
     console.goto(f"{page('context-preview', acme)}?query={QUESTION}")

@@ -188,6 +188,8 @@ def test_others_read_and_change_nothing(tenant: Tenant, other_tenant: Tenant) ->
     viewer = client_of(new_operator("vera", "viewer", tenant))
     shown = text_of(viewer.get(page("alerts", tenant)))
     assert "An admin can change them." in shown
+    assert "Pairs of memories that contradict each other; threshold 1 pair." in shown
+    assert "Minutes that the oldest memory without a vector has waited; threshold 10 minutes." in shown
     for word in ("Save rules", "Add destination", ">Test<", ">Remove<"):
         assert word not in shown
     posts = [page("alerts", tenant), page("alert-destination-add", tenant)]

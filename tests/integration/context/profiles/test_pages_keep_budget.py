@@ -7,11 +7,12 @@ from urllib.parse import urlencode
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from rest_framework.test import APIClient
 
 from context.models import BudgetProfile, BudgetProfileAssignment, GoldenQuestion
 from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
-from tests.integration.page_helpers import client_of, make_bakery_memories, page, text_of, undo_of
+from tests.integration.page_helpers import HTMX, client_of, make_bakery_memories, page, text_of, undo_of
 
 INPUTS = {"query": "What does ERR_4012 mean?", "partition": "agent=support", "max_tokens": 669}
 
@@ -37,7 +38,6 @@ def test_budget_becomes_the_next_version_and_the_workbench_uses_it(client: Clien
     link = unescape(shown.partition('<span id="link" hidden>')[2].partition("<")[0])
     assert link.startswith("http://testserver/t/")
     assert client.get(link).context["form"]["max_tokens"].value() == "669"
-    assert "default_tokens=669" in shown
     assert "default has a larger budget" in shown
     done = keep(client, tenant, keep_in="profile")
     assert budgets(tenant) == {"default": 669}
@@ -57,6 +57,27 @@ def test_smaller_budget_is_first_offered_in_a_new_profile(client: Client, tenant
 def test_larger_budget_is_kept_without_a_warning(client: Client, tenant: Tenant) -> None:
     address = f"{page('budget-keep', tenant)}?{urlencode(INPUTS | {'max_tokens': 4_001})}"
     assert "has a larger budget" not in text_of(client.get(address))
+
+
+def test_effect_is_that_of_the_new_budget(client: Client, tenant: Tenant, api: APIClient) -> None:
+    make_bakery_memories(tenant)
+    for budget in (400, None):
+        body = {"query": f"What does ERR_4012 mean at {budget}?"} | ({"max_tokens": budget} if budget else {})
+        assert api.post("/api/v1/context", body, format="json").status_code == 200
+    shown = text_of(client.get(f"{page('budget-keep', tenant)}?{urlencode(INPUTS | {'max_tokens': 30})}"))
+    address = page("budget-effect", tenant, "default")
+    assert f'hx-get="{address}" hx-include="#id_max_tokens"' in shown
+    assert f'href="{address}?max_tokens=30"' in shown
+    response = client.get(address, {"max_tokens": 30})
+    effect = response.context["effect"]
+    sides = [(row.before.budget.max_tokens, row.after.budget.max_tokens) for row in effect.rows]
+    assert sides == [(BudgetProfile().default_tokens, 30)] * 2, "no own budget of a question"
+    assert effect.moved == 2
+    assert f"{BudgetProfile().default_tokens:,} → 30 tokens" in text_of(response)
+    for wrong in ("", "0", "x"):
+        refused = client.get(address, {"max_tokens": wrong}, headers=HTMX)
+        assert "effect" not in refused.context
+        assert "Not run: these settings are invalid: Default budget" in text_of(refused)
 
 
 def test_budget_is_kept_for_one_partition(client: Client, tenant: Tenant) -> None:

@@ -143,7 +143,7 @@ def test_context_is_shown_as_it_was_after_an_edit_and_beside_today(client: Clien
         archive_memory(memory=memories[1], by=TESTER, now=timezone.now())
     for headers in ({}, HTMX):
         then = client.get(page("receipt", tenant, receipt_id), headers=headers)
-        assert "· verified<" in text_of(then)
+        assert "· Verified<" in text_of(then)
         assert memories[1].content in then.context["preview"].context.text
         assert ("<html" in text_of(then)) == (not headers)
     assert f"{page('context-explain', tenant)}?query=What" in text_of(then), (
@@ -158,7 +158,7 @@ def test_context_is_shown_as_it_was_after_an_edit_and_beside_today(client: Clien
     assert " added, 1 removed since then</div>" in text_of(part)
     assert "<html" not in text_of(part)
     assert [one.row.block.anchor.id for one in today.context["change"].removed] == [str(memories[1].pk)]
-    assert "Removed" in text_of(today)
+    assert "1 removed</span>" in text_of(today)
 
 
 def test_context_of_another_tenant_is_absent(client: Client, tenant: Tenant, other_tenant: Tenant, api: Any) -> None:

@@ -109,7 +109,7 @@ def test_minimum_score_is_told_beside_the_score(client: Client, tenant: Tenant) 
     response = ask(client, tenant, query=QUESTION, budget_profile="strict")
     row = response.context["preview"].excluded[0]
     assert not row.is_for_the_budget
-    assert f"below the minimum score 0.999 (score {row.exclusion.score:.3f})" in text_of(response)
+    assert f"Below the minimum score 0.999 (score {row.exclusion.score:.3f})" in text_of(response)
 
 
 def test_memories_are_looked_up_for_the_focus_by_words_or_id(client: Client, tenant: Tenant) -> None:

@@ -239,7 +239,7 @@ def test_entry_about_many_rows_offers_the_rest_behind_a_click(viewer: Client, te
 
 def test_admin_changes_the_language_and_others_only_read_it(admin: Client, viewer: Client, tenant: Tenant) -> None:
     address = page("tenant-settings", tenant)
-    assert "Stored memories follow" in text_of(admin.post(address, {"language": "german"}, follow=True))
+    assert "Stored memories are converted" in text_of(admin.post(address, {"language": "german"}, follow=True))
     with authentication_scope():
         assert Tenant.objects.get(pk=tenant.pk).text_search_config == "german"
     text = text_of(viewer.get(address))

@@ -77,7 +77,7 @@ def test_query_count_of_the_overview_does_not_grow(
 ) -> None:
     client = client_of(operator)
     make_bakery_memories(tenant)
-    with django_assert_max_num_queries(44) as few:
+    with django_assert_max_num_queries(45) as few:
         client.get(page("tenant-overview", tenant))
     count = len(few)
     store_memories_for_pages(

@@ -12,16 +12,12 @@ def test_expired_memories_are_taken_from_what_is_unarchived() -> None:
         ("expired", "episode", 3, 30),
         ("archived", "", 7, 0),
         ("pinned", "", 2, 0),
-        ("pending", "", 1, 0),
-        ("failed", "", 5, 0),
     ]
     tally = tally_memories(counted)
     assert tally == MemoryTally(
         live=18,
         tokens=140,
         pinned=2,
-        pending=1,
-        failed=5,
         archived=7,
         expired=7,
         kinds={"fact": 10, "preference": 8},

@@ -1,0 +1,178 @@
+"""Figures of one row each: a memory, a context, a session, a compaction. See `figure_inventory`."""
+
+from collections.abc import Mapping
+
+from compaction.models import Compaction, Erasure, Session
+from context.models import EvaluationRun, GoldenQuestion, Receipt
+from memories.models import Memory, PartitionSummary
+from tests.integration.memory_platform.console.figure_reading import (
+    Figure,
+    answered,
+    cell,
+    column,
+    on,
+    percent,
+    share_of,
+)
+
+OF_ROWS: Mapping[str, Figure] = {
+    "usefulness": Figure(
+        share_of(Memory, "usefulness_score"),
+        {
+            "memory": on("memory", "Usefulness # %", Memory),
+            "votes": on("memory-votes", "usefulness # %", Memory),
+            "API": answered("memories/{Memory}", lambda found: percent(found["usefulness_score"])),
+        },
+    ),
+    "retrievals": Figure(
+        column(Memory, "retrieval_count"),
+        {
+            "memory": on("memory", "Retrieved # times", Memory),
+            "votes": on("memory-votes", "Retrieved # times in all", Memory),
+            "memories": cell("memories", "Retrieved", Memory, query="q=Firmware+2.3.4&by=words"),
+            "API": answered("memories/{Memory}", lambda found: found["retrieval_count"]),
+        },
+    ),
+    "tokens of a memory": Figure(
+        column(Memory, "tokens_o200k_base"),
+        {
+            "memory": on("memory", "Tokens # o200k_base", Memory),
+            "memories": cell("memories", "Tokens", Memory, query="q=Firmware+2.3.4&by=words"),
+            "API": answered("memories/{Memory}", lambda found: found["token_counts"]["o200k_base"]),
+        },
+    ),
+    "confidence": Figure(
+        share_of(Memory, "confidence"),
+        {
+            "memory": on("memory", "Confidence # %", Memory),
+            "memories": cell("memories", "Confidence", Memory, query="q=Firmware+2.3.4&by=words"),
+            "API": answered("memories/{Memory}", lambda found: percent(found["confidence"])),
+        },
+    ),
+    "tokens of a context": Figure(
+        column(Receipt, "tokens_used"),
+        {
+            "context log": cell("context-log", "Budget used", Receipt),
+            "receipt": on("receipt", r"# of [\d,]+ tokens used", Receipt),
+            "overview": on("tenant-overview", r"Latest contexts .*? # of [\d,]+ tokens"),
+            "API": answered("context/{Receipt}", lambda found: found["budget"]["used"]),
+        },
+    ),
+    "budget of a context": Figure(
+        lambda filled: filled.row(Receipt).budget["max_tokens"],
+        {
+            "context log": cell("context-log", "Budget used", Receipt, "of #"),
+            "receipt": on("receipt", r"[\d,]+ of # tokens used", Receipt),
+            "overview": on("tenant-overview", r"Latest contexts .*? [\d,]+ of # tokens"),
+            "API": answered("context/{Receipt}", lambda found: found["budget"]["max_tokens"]),
+        },
+    ),
+    "blocks of a context": Figure(
+        lambda filled: len(filled.row(Receipt).blocks),
+        {
+            "context log": cell("context-log", "Blocks", Receipt),
+            "receipt": on("receipt", "tokens used # blocks", Receipt),
+            "API": answered("context/{Receipt}", lambda found: len(found["blocks"])),
+            "API, list": answered("contexts", lambda found: found["results"][0]["block_count"]),
+        },
+    ),
+    "excluded items of a context": Figure(
+        lambda filled: len(filled.row(Receipt).omitted),
+        {
+            "receipt": on("receipt", r"# of [\d,]+ items excluded", Receipt),
+            "receipt, table": on("receipt", r"Excluded # of [\d,]+ items", Receipt),
+            "API": answered("context/{Receipt}", lambda found: len(found["omitted"])),
+        },
+    ),
+    "pressure": Figure(
+        share_of(Session, "pressure"),
+        {
+            "sessions": cell("sessions", "", Session, r"# % [\d,]+ of [\d,]+ tokens"),
+            "session": on("session", r"# % [\d,]+ of", Session),
+            "reviews": cell("reviews", "Pressure", Compaction),
+            "API": answered("sessions/{Session}", lambda found: percent(found["pressure"])),
+        },
+    ),
+    "tokens that a session needs": Figure(
+        column(Session, "needed_tokens"),
+        {
+            "sessions": cell("sessions", "", Session, r"\d % # of [\d,]+ tokens"),
+            "session": on("session", r"% # of [\d,]+ tokens", Session),
+            "API": answered("sessions/{Session}", lambda found: sum(found["pressure_parts"].values())),
+        },
+    ),
+    "messages of a session": Figure(
+        column(Session, "message_count"),
+        {
+            "sessions": cell("sessions", "Messages", Session),
+            "session": on("session", "Messages # Opened", Session),
+            "session, list": on("session", "of # messages, oldest first", Session),
+            "API": answered("sessions/{Session}", lambda found: found["message_count"]),
+        },
+    ),
+    "text tokens of a session": Figure(
+        column(Session, "context_tokens"),
+        {
+            "sessions": cell("sessions", "Text tokens", Session),
+            "API": answered("sessions/{Session}", lambda found: found["context_tokens"]),
+        },
+    ),
+    "tokens after a compaction": Figure(
+        column(Compaction, "tokens_after"),
+        {
+            "reviews": cell("reviews", "Tokens", Compaction, "→ #"),
+            "compaction": on("compaction", r"[\d,]+ → # tokens", Compaction),
+            "session": on("session", r"Compactions .*?[\d,]+ → # tokens", Session),
+            "API": answered("compactions/{Compaction}", lambda found: found["tokens_after"]),
+        },
+    ),
+    "retention": Figure(
+        lambda filled: percent(filled.row(Compaction).retention["share"]),
+        {
+            "reviews": cell("reviews", "Facts retained", Compaction, "# %"),
+            "compaction": on("compaction", "retained, # % by weight", Compaction),
+            "API": answered("compactions/{Compaction}", lambda found: percent(found["retention"]["share"])),
+        },
+    ),
+    "missing facts": Figure(
+        lambda filled: len(filled.row(Compaction).retention["missing"]),
+        {
+            "reviews": cell("reviews", "Facts retained", Compaction, "# missing"),
+            "compaction": on("compaction", "Missing # Messages", Compaction),
+            "API": answered("compactions/{Compaction}", lambda found: found["retention"]["missing"]),
+        },
+    ),
+    "questions of an evaluation": Figure(
+        column(EvaluationRun, "total"),
+        {
+            "evaluations": cell("evaluations", "Questions", EvaluationRun),
+            "evaluation": on("evaluation", "of # questions", EvaluationRun),
+            "API": answered("evaluations/{EvaluationRun}", lambda found: found["total"]),
+        },
+    ),
+    "live evidence of a golden question": Figure(
+        lambda filled: len(filled.row(GoldenQuestion).evidence.all()),
+        {
+            "golden questions": cell("golden-questions", "Memories", GoldenQuestion),
+            "golden question": on("golden-question", "Expected memories # memor", GoldenQuestion),
+            "API": answered("golden-questions/{GoldenQuestion}", lambda found: len(found["memory_ids"])),
+        },
+    ),
+    "tokens of a partition summary": Figure(
+        column(PartitionSummary, "tokens_o200k_base"),
+        {
+            "partitions": on("partitions", "agent=field-service .*?compact(?:, old)? #,"),
+            "partition": on(
+                "partitions", r"Compact summary version \d+, # tokens", query="partition=agent%3Dfield-service"
+            ),
+        },
+    ),
+    "rows of an erasure": Figure(
+        column(Erasure, "total"),
+        {
+            "erasures": cell("erasures", "Rows", Erasure),
+            "erasure": on("erasure", "done # rows", Erasure),
+            "API": answered("erasures/{Erasure}", lambda found: sum(found["expected"].values())),
+        },
+    ),
+}

@@ -7,6 +7,11 @@ from typing import Any
 
 from django.conf import settings
 
+#: A request makes three tokens; most are those of an earlier request of the tenant in the same connection.
+TOKENS_KEPT_MAX = 1024
+#: Of a UUID. Tokens that name several tenants can be long, and are not kept.
+_ONE_TENANT_LENGTH = 36
+
 _BLOCK_BYTES = 64
 _KEY_EXISTS = "SELECT to_regclass('row_scopes.signing_key') IS NOT NULL"
 _STORE_KEY = (
@@ -22,9 +27,19 @@ def row_scope_token(name: str, argument: str, backend_pid: int) -> str:
     A pooler may use another connection for each transaction, so behind one, tokens are valid in all connections, but
     only for `POOLED_TOKEN_SECONDS`.
     """
-    place = f"0:{int(time.time())}" if settings.DATABASE_POOLER else str(backend_pid)
-    signed = f"{name}:{argument}:{place}:"
-    return signed + hmac.digest(_signing_key(), signed.encode(), "sha256").hex()
+    if settings.DATABASE_POOLER:
+        return _signed(settings.SECRET_KEY, f"{name}:{argument}:0:{int(time.time())}:")
+    sign = _kept if len(argument) <= _ONE_TENANT_LENGTH else _signed
+    return sign(settings.SECRET_KEY, f"{name}:{argument}:{backend_pid}:")
+
+
+@lru_cache(maxsize=TOKENS_KEPT_MAX)
+def _kept(secret: str, text: str) -> str:
+    return _signed(secret, text)
+
+
+def _signed(secret: str, text: str) -> str:
+    return text + hmac.digest(_derived_key(secret), text.encode(), "sha256").hex()
 
 
 def store_signing_key(connection: Any) -> None:
@@ -41,6 +56,6 @@ def _signing_key() -> bytes:
     return _derived_key(settings.SECRET_KEY)
 
 
-@lru_cache(maxsize=1)  # a request makes three tokens
+@lru_cache(maxsize=1)
 def _derived_key(secret: str) -> bytes:
     return hmac.digest(secret.encode(), b"row scopes", "sha256")

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from celery import shared_task
 from django.contrib.sessions.backends.db import SessionStore
-from django.db import OperationalError, transaction
+from django.db import transaction
 from django.utils import timezone
 from kombu.exceptions import OperationalError as BrokerError
 
@@ -27,6 +27,7 @@ from memories.tenancy.audit import record_settled_searches
 from memories.tenancy.claims import TENANT_CLAIMS_MAX
 from memories.tenancy.lock_outs import report_lock_outs
 from memories.tenancy.sign_in import delete_expired_sign_in_failures
+from memory_platform.postgres.errors import UNAVAILABLE
 from memory_platform.postgres.roles import known_owner, logged_in_for_maintenance
 
 logger = logging.getLogger(__name__)
@@ -49,12 +50,12 @@ FILL_TURN_SECONDS = 20.0
 
 #: Retries of tasks that embed, and of other tasks of any app that run again if the database is unavailable.
 _EMBEDDING: dict[str, Any] = {
-    "autoretry_for": (EmbeddingError, OperationalError),
+    "autoretry_for": (EmbeddingError, *UNAVAILABLE),
     "retry_backoff": 2,
     "retry_jitter": True,
     "time_limit": EMBED_TIME_LIMIT_SECONDS,
 }
-RETRIED: dict[str, Any] = {"autoretry_for": (OperationalError,), "retry_backoff": True, "retry_jitter": True}
+RETRIED: dict[str, Any] = {"autoretry_for": UNAVAILABLE, "retry_backoff": True, "retry_jitter": True}
 
 
 @shared_task(**_EMBEDDING, retry_backoff_max=RETRY_BACKOFF_MAX_SECONDS, max_retries=6)
@@ -140,7 +141,7 @@ def delete_expired_records_task() -> int:
         return delete_expired_records(now=now) + delete_expired_sign_in_failures(now=now)
 
 
-@shared_task(autoretry_for=(OperationalError,), retry_backoff=True, max_retries=6, time_limit=DERIVE_TIME_LIMIT_SECONDS)
+@shared_task(autoretry_for=UNAVAILABLE, retry_backoff=True, max_retries=6, time_limit=DERIVE_TIME_LIMIT_SECONDS)
 def rederive_search_columns_task(tenant_id: str) -> int:
     """Recompute the text vectors of a tenant in its new language; the sweep continues an interrupted run."""
     return languages.rederive_search_columns(UUID(tenant_id))

@@ -7,14 +7,13 @@ import logging
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.db import OperationalError
-
 from compaction.alerts.conditions import measure
 from compaction.models import Alert, AlertDelivery, AlertDestination, AlertRule
 from compaction.services.alerts.rules import AlertStep, alert_step
 from memories.services.time_limits import while_in_time
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
 from memories.tenancy.sweep_locks import sweep_lock, tenants_in_turn
+from memory_platform.postgres.errors import UNAVAILABLE
 from memory_platform.postgres.roles import logged_in_for_maintenance
 
 logger = logging.getLogger(__name__)
@@ -45,7 +44,7 @@ def _evaluate_or_log(tenant_id: UUID, now: datetime) -> list[NewDelivery]:
     try:
         with tenant_scope(tenant_id):
             return _evaluate(tenant_id, now)
-    except OperationalError as error:
+    except UNAVAILABLE as error:
         logger.warning("The alerts of tenant %s were not evaluated: %s", tenant_id, type(error).__name__)
         return []
 

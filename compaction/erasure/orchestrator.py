@@ -15,7 +15,7 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import IntegrityError, OperationalError
+from django.db import IntegrityError
 
 from compaction.erasure.effects import chosen_ids, count_rows, erase_chosen, erase_next
 from compaction.erasure.parts import Part, parts_of
@@ -32,6 +32,7 @@ from memories.tenancy.queries.rows import LostClaimError
 from memories.tenancy.replica import note_write
 from memories.tenancy.scopes import admin_write_scope, maintenance_scope, tenant_scope
 from memory_platform.observability.logs import log_place_of
+from memory_platform.postgres.errors import UNAVAILABLE
 from memory_platform.postgres.roles import logged_in_for_maintenance
 
 logger = logging.getLogger(__name__)
@@ -83,8 +84,8 @@ def run_erasure(
         return ""
     except (TimeIsUpError, IntegrityError):
         return claim.give_back()
-    except OperationalError:
-        with suppress(OperationalError):  # the database may be unreachable; the claim then expires
+    except UNAVAILABLE:
+        with suppress(*UNAVAILABLE):  # the database may be unreachable; the claim then expires
             claim.give_back()
         raise
     except Exception as error:  # noqa: BLE001 - an erasure ends in a defined state

@@ -320,8 +320,9 @@ def _nearest_memories(
     found: list[tuple[int, UUID, float]] = []
     with tenant_scope(tenant_id):
         live = Memory.objects.for_tenant(tenant_id).live(now).within(path)
-        rows = MemoryEmbedding.objects.for_tenant(tenant_id).of_newest(live, model, NEAR_MEMORIES_MAX)
-        for ids, matrix in in_time(rows.matrices(ROWS_READ)):
+        newest = live.newest_ids(NEAR_MEMORIES_MAX)
+        rows = MemoryEmbedding.objects.for_tenant(tenant_id)
+        for ids, matrix in in_time(rows.current_matrices(newest, model, ROWS_READ)):
             near = nearest_pairs(vectors[places], matrix, count=NEAREST_COMPARED, minimum=-1.0)
             found += [(places[i], ids[j], cosine) for i, j, cosine in near]
             found = limit_pairs_per_memory(found, NEAREST_COMPARED)

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.db import OperationalError
-
 from compaction.models import Compaction, Run, Session
 from compaction.pipeline import applying, plans
 from compaction.pipeline.breakers import COOLDOWN, FAILURES_TO_OPEN
@@ -32,6 +30,7 @@ from memories.tenancy.queries.rows import LostClaimError
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.observability.logs import log_place_of
 from memory_platform.observability.metrics import COMPACTIONS, counts_outcome
+from memory_platform.postgres.errors import UNAVAILABLE
 
 logger = logging.getLogger(__name__)
 
@@ -146,7 +145,7 @@ def run_compaction(
         return _failed(claim, error.code, "The result could not be stored.", clock())
     except TimeIsUpError:
         return _out_of_time(claim, clock())
-    except OperationalError:
+    except UNAVAILABLE:
         raise  # no database: the sweep runs it again once the lease expires
     except Exception as error:  # noqa: BLE001 - a run ends in a defined state, and a waiting request gets an answer
         log_place_of(error, logger)

@@ -12,8 +12,6 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
-from django.db import OperationalError
-
 from context.evaluation.corpora import (
     EvaluationCorpus,
     evaluation_corpus_from_corpus,
@@ -36,6 +34,7 @@ from memories.tenancy.exceptions import InvalidInput, PlatformError
 from memories.tenancy.queries.rows import LostClaimError
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
 from memory_platform.observability.logs import log_place_of
+from memory_platform.postgres.errors import UNAVAILABLE
 
 logger = logging.getLogger(__name__)
 
@@ -107,7 +106,7 @@ def run_evaluation(
         return EvaluationRunResult(EvaluationRun.State.QUEUED if is_claimed else "")
     except (PlatformError, EmbeddingError) as error:
         return claim.fail(getattr(error, "code", "embedder_unavailable"), error.detail)
-    except OperationalError:
+    except UNAVAILABLE:
         raise  # the database is unreachable: another worker continues the run when the claim expires
     except KeyboardInterrupt:
         claim.fail("interrupted", "It was interrupted. You can resume it.")

@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.exceptions import ImproperlyConfigured
-from django.db import DatabaseError
+from django.db import Error as DatabaseFailure
 
 from memories.embeddings.embedders import model_problems
 from memories.embeddings.providers import default_model
@@ -46,7 +46,7 @@ def stored_models_fit_settings(databases: Sequence[str] | None = None, **_: Any)
         return []
     try:
         problems = model_problems()
-    except (DatabaseError, ImproperlyConfigured):
+    except (DatabaseFailure, ImproperlyConfigured):
         # Not migrated yet or unreachable: other checks report that.
         return []
     return [Error(problem.detail, id=MODEL_CHECKS[problem.code]) for problem in problems]
@@ -57,5 +57,5 @@ def log_model_problems() -> None:
     try:
         for problem in model_problems():
             logger.error("%s: %s", MODEL_CHECKS[problem.code], problem.detail)
-    except (DatabaseError, ImproperlyConfigured) as error:
+    except (DatabaseFailure, ImproperlyConfigured) as error:
         logger.warning("The stored embedding models were not checked: %s", type(error).__name__)

@@ -100,7 +100,7 @@ class ActUndoEndpoint(Endpoint):
     def post(self, request: Request, act_id: UUID) -> Response:
         """Undo a hygiene action or a move, except for memories changed since. Needs a key of the whole tenant.
 
-        After 90 days, only replacements can be undone (404 otherwise).
+        After 90 days, only replacements that the list `replaced` contains can be undone (404 otherwise).
         An undo can be undone too, except for that of a merge, replacement or dismissal (409 `is_undo`).
         """
         require_whole_tenant(self.key)

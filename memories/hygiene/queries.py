@@ -125,6 +125,9 @@ class MemoryPairQuerySet(DismissableQuerySet):
         is_placed = path_condition("newer__partition_path", path, exact=False)
         return self.filter(is_placed, older__valid_to__isnull=False)
 
+    def not_dismissed_before(self, at: datetime) -> Self:
+        return self.filter(Q(dismissed_at__isnull=True) | Q(dismissed_at__gte=at))
+
     def touching(self, memory_ids: Iterable[UUID]) -> Self:
         ids = list(memory_ids)
         return self.filter(Q(older_id__in=ids) | Q(newer_id__in=ids))

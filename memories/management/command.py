@@ -5,12 +5,12 @@ from typing import Any, ClassVar
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser, DjangoHelpFormatter
-from django.db import OperationalError
 
 from memories.models import Tenant
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import admin_write_scope
+from memory_platform.postgres.errors import UNAVAILABLE
 from memory_platform.postgres.roles import CONSOLE, MAINTENANCE, logged_in_as
 
 
@@ -29,7 +29,7 @@ class PlatformCommand(BaseCommand):
                 return super().execute(*args, **options)
         except (PlatformError, ImproperlyConfigured) as error:
             raise CommandError(str(error)) from error
-        except OperationalError as error:
+        except UNAVAILABLE as error:
             reason = (str(error).strip().splitlines() or ["no reason given"])[0]
             raise CommandError(f"The database cannot be reached; is `make run` running? ({reason})") from error
 

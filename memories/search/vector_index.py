@@ -13,7 +13,7 @@ from psycopg import sql
 
 from memories.embeddings.embedders import active_model_name
 from memories.embeddings.providers import default_model
-from memories.models import EmbeddingModel, MemoryEmbedding
+from memories.models import EmbeddingModel, Memory, MemoryEmbedding
 from memories.search.queries.nearest import INDEX_FOUND, MAX_INDEX_DIMENSION, VectorIndex, index_prefix
 from memories.services.search.index_upkeep import TailStep, next_tail_step
 from memories.tenancy.exceptions import InvalidInput
@@ -45,6 +45,9 @@ SELECT set_config('maintenance_work_mem', greatest(
     least({kibibytes}, pg_size_bytes(current_setting('effective_cache_size')) / 4096)
 )::text, false)
 """
+#: Autovacuum cannot analyse a table while an index on it is built, and plans that were made for small tables can take
+#: time in proportion to the product of two tables (ADR-0318).
+_ANALYSE = "ANALYZE {memories}, {table}"
 _DROP = "DROP INDEX CONCURRENTLY IF EXISTS {name}"
 _CREATE = (
     "CREATE INDEX CONCURRENTLY {name} ON {table} USING hnsw ((vector::halfvec({dimension})) halfvec_cosine_ops)"
@@ -182,6 +185,7 @@ def _build(database: str, model: IndexedModel) -> None:
     name = f"{prefix}{index.bound}"
     parts = {
         "table": sql.Identifier(table),
+        "memories": sql.Identifier(Memory._meta.db_table),
         "dimension": sql.Literal(model.dimension),
         "model": sql.Literal(model.name),
         "part": sql.SQL(index.contains("")),
@@ -197,5 +201,6 @@ def _build(database: str, model: IndexedModel) -> None:
         former.sort(key=lambda found: found != name)
         drops = [sql.SQL(_DROP).format(name=sql.Identifier(found)) for found in former]
         same = drops[:1] if name in former else []
-        for statement in (*same, sql.SQL(_CREATE).format(name=sql.Identifier(name), **parts), *drops[len(same) :]):
+        analyse, create = (sql.SQL(text).format(name=sql.Identifier(name), **parts) for text in (_ANALYSE, _CREATE))
+        for statement in (*([analyse] if index.bound else ()), *same, create, *drops[len(same) :]):
             cursor.execute(statement)

@@ -8,9 +8,10 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from memories.models import IdempotencyRecord, Memory, RecalledText, RetrievalTick, StoredAct, Tenant
+from memories.models import IdempotencyRecord, Memory, MemoryPair, RecalledText, RetrievalTick, StoredAct, Tenant
+from memories.services.hygiene.rules import REPLACED
 from memories.services.store.content import RECALLED_TEXT_TTL, recalled_hash
 from memories.services.store.recalled_text import context_partition, repeats_recalled_text
 from memories.services.tenancy.act_labels import UNDO_DAYS
@@ -128,11 +129,20 @@ def delete_expired_records(*, now: datetime) -> int:
     for tenant_id in tenants_in_turn("delete-expired-records", tenant_ids):
         answers = IdempotencyRecord.objects.for_tenant(tenant_id).created_before(now - IDEMPOTENCY_TTL)
         recalled = RecalledText.objects.for_tenant(tenant_id).recalled_before(now - RECALLED_TEXT_TTL)
-        acts = StoredAct.objects.for_tenant(tenant_id).filter(at__lt=now - timedelta(days=UNDO_DAYS))
-        # "Replaced facts" lists these, with Undo
-        acts = acts.exclude(act=StoredAct.Act.REPLACE, undone_at=None)
+        acts = _acts_to_forget(tenant_id, now - timedelta(days=UNDO_DAYS))
         deleted += sum(_delete_in_batches(tenant_id, rows) for rows in (answers, recalled, acts))
     return deleted
+
+
+def _acts_to_forget(tenant_id: UUID, before: datetime) -> "QuerySet[StoredAct]":
+    """Return the acts of earlier days, except those of replacements that the hygiene list shows (ADR-0317).
+
+    A pair that was dismissed later than that can still be put back on the list.
+    """
+    listed = MemoryPair.objects.for_tenant(tenant_id).of_kind(REPLACED).replaced_within("").not_dismissed_before(before)
+    acts = StoredAct.objects.for_tenant(tenant_id).filter(at__lt=before)
+    is_open = Q(act=StoredAct.Act.REPLACE, undone_at=None)
+    return acts.exclude(is_open, Exists(listed.filter(older_id=OuterRef("archived_ids__0"))))
 
 
 def _delete_in_batches(tenant_id: UUID, rows: "QuerySet[Any]") -> int:

@@ -14,7 +14,8 @@ from uuid import UUID
 import orjson
 from celery import current_app
 from django.core.cache import cache
-from django.db import DatabaseError, connection, transaction
+from django.db import Error as DatabaseFailure
+from django.db import connection, transaction
 from django.utils.crypto import salted_hmac
 from kombu.exceptions import OperationalError as BrokerError
 from redis.exceptions import RedisError
@@ -131,7 +132,7 @@ def record_shown(verb: str, target_kind: str, target_id: object, *, tenant_id: U
     try:
         with last_write_scope(tenant_id, is_pipelined=True):
             insert_rows([entry], _UNLESS_RECORDED)
-    except DatabaseError as error:
+    except DatabaseFailure as error:
         name = type(error).__name__
         logger.error("No audit entry of %s by %s %s: %s", verb, entry.actor_kind, entry.actor_id[:8], name)
         return

@@ -6,7 +6,7 @@ from datetime import datetime
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.mail import EmailMessage
-from django.db import InterfaceError, OperationalError, transaction
+from django.db import transaction
 
 from memories.models import SignInNotice
 from memories.services.tenancy.sign_in_limits import WAIT_MAX
@@ -15,6 +15,7 @@ from memories.tenancy.audit import Actor
 from memories.tenancy.members import record_of_account
 from memories.tenancy.queries.accounts import user_to_notify
 from memory_platform.observability.logs import log_place_of
+from memory_platform.postgres.errors import UNAVAILABLE
 from memory_platform.postgres.roles import logged_in_for_maintenance
 from memory_platform.web.numerals import counted
 from memory_platform.web.times import format_time, format_wait
@@ -36,7 +37,7 @@ def report_lock_outs(*, now: datetime) -> int:
     for notice in while_in_time(list(SignInNotice.objects.unreported()[:REPORTED_BATCH])):
         try:
             reported += _report(notice, now)
-        except (InterfaceError, OperationalError):  # the database is unreachable; the task is repeated
+        except UNAVAILABLE:  # the database is unreachable; the task is repeated
             raise
         except Exception as error:  # noqa: BLE001 - such as an account that was deleted meanwhile
             log_place_of(error, logger)

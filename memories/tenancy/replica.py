@@ -10,12 +10,13 @@ from uuid import UUID
 
 from django.conf import settings
 from django.core.cache import cache
-from django.db import InterfaceError, OperationalError, connection, connections
+from django.db import connection, connections
 from redis.exceptions import RedisError
 
 from memories.tenancy.queries.positions import replayed_position, written_position
 from memory_platform.observability.metrics import REPLICA_READS
 from memory_platform.postgres.base import DatabaseWrapper
+from memory_platform.postgres.errors import UNAVAILABLE
 from memory_platform.postgres.roles import API, REPLICA, logged_in_as
 
 logger = logging.getLogger(__name__)
@@ -64,7 +65,7 @@ class ReplicaLag:
                 written = written_position()
             with logged_in_as(REPLICA):
                 replayed = replayed_position()
-        except (OperationalError, InterfaceError) as error:
+        except UNAVAILABLE as error:
             self.note_failure(error)
             return
         self.is_down = False
@@ -118,7 +119,7 @@ def read_from_replica(tenant_id: UUID, read: Callable[[], Result]) -> Result:
                 found = read()
             REPLICA_READS.labels("replica").inc()
             return found
-        except (OperationalError, InterfaceError) as error:
+        except UNAVAILABLE as error:
             lag.note_failure(error)
             outcome = "failed"
     REPLICA_READS.labels(outcome).inc()

@@ -7,6 +7,11 @@ from typing import Any
 
 from django.conf import settings
 
+#: A request needs three tokens; most equal those of an earlier request of the tenant in the same connection.
+TOKENS_KEPT_MAX = 1024
+#: The length of a UUID. Tokens that name several tenants can be long and are not kept.
+_ONE_TENANT_LENGTH = 36
+
 _BLOCK_BYTES = 64
 _KEY_EXISTS = "SELECT to_regclass('row_scopes.signing_key') IS NOT NULL"
 _STORE_KEY = (
@@ -22,13 +27,23 @@ def row_scope_token(name: str, argument: str, backend_pid: int) -> str:
     A pooler may use another connection for each transaction, so behind one, tokens are valid in all connections, but
     only for `POOLED_TOKEN_SECONDS`.
     """
-    place = f"0:{int(time.time())}" if settings.DATABASE_POOLER else str(backend_pid)
-    signed = f"{name}:{argument}:{place}:"
-    return signed + _signature(settings.SECRET_KEY, signed)
+    if settings.DATABASE_POOLER:
+        return _signed(settings.SECRET_KEY, f"{name}:{argument}:0:{int(time.time())}:")
+    sign = _kept_token if len(argument) <= _ONE_TENANT_LENGTH else _signed
+    return sign(settings.SECRET_KEY, f"{name}:{argument}:{backend_pid}:")
+
+
+@lru_cache(maxsize=TOKENS_KEPT_MAX)
+def _kept_token(secret: str, text: str) -> str:
+    return _signed(secret, text)
+
+
+def _signed(secret: str, text: str) -> str:
+    return text + hmac.digest(_derived_key(secret), text.encode(), "sha256").hex()
 
 
 def store_signing_key(connection: Any) -> None:
-    """Store the key in the database, as the owner of the tables; nothing before its table is there."""
+    """Store the key in the database, as the owner of the tables; does nothing if the table does not exist yet."""
     key = _signing_key().ljust(_BLOCK_BYTES, b"\0")
     pads = {name: bytes(byte ^ pad for byte in key) for name, pad in (("inner", 0x36), ("outer", 0x5C))}
     with connection.cursor() as cursor:
@@ -44,8 +59,3 @@ def _signing_key() -> bytes:
 @lru_cache(maxsize=1)
 def _derived_key(secret: str) -> bytes:
     return hmac.digest(secret.encode(), b"row scopes", "sha256")
-
-
-@lru_cache(maxsize=1_024)  # a request needs three; they are the same as long as the tenant has the same connections
-def _signature(secret: str, signed: str) -> str:
-    return hmac.digest(_derived_key(secret), signed.encode(), "sha256").hex()

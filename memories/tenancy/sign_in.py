@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
-from django.db import DatabaseError, transaction
+from django.db import Error as DatabaseFailure
+from django.db import transaction
 
 from memories.models import SignInFailures, SignInNotice
 from memories.services.tenancy.sign_in_limits import (
@@ -56,7 +57,7 @@ def _notice() -> Iterator[None]:
     try:
         with transaction.atomic():
             yield
-    except DatabaseError as error:
+    except DatabaseFailure as error:
         logger.warning("The notice of failed sign-ins could not be used: %s", type(error).__name__)
 
 

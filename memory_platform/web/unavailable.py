@@ -3,11 +3,13 @@
 import logging
 import sys
 
-from django.db import IntegrityError, InterfaceError, OperationalError
+from django.db import IntegrityError
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.views.defaults import server_error
 from redis.exceptions import RedisError
+
+from memory_platform.postgres.errors import UNAVAILABLE
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +32,7 @@ def log_conflict(error: BaseException) -> None:
 
 def error_page(request: HttpRequest) -> HttpResponse:
     """Return the page for an exception that no view handled; Django calls it while it handles that exception."""
-    if not isinstance(sys.exc_info()[1], (OperationalError, InterfaceError, RedisError)):
+    if not isinstance(sys.exc_info()[1], (*UNAVAILABLE, RedisError)):
         return server_error(request)
     headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}
     return HttpResponse(render_to_string("503.html"), status=503, headers=headers)

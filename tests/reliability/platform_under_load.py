@@ -26,6 +26,7 @@ REQUEST_SECONDS = 60.0
 BULK_ROWS = 1_000
 PAUSE_SECONDS = 0.2
 SESSIONS = 6
+SESSIONS_SECONDS = 120.0
 KEPT_ANSWERS = 300
 WORDS = ["kettle", "harbour", "invoice", "garden", "ticket", "battery", "recipe", "window", "meeting"]
 
@@ -62,8 +63,14 @@ class Load:
     _threads: list[threading.Thread] = field(default_factory=list)
 
     def start(self, clients: int, *, has_compaction: bool = True) -> None:
-        """Start the clients; the last of them compacts sessions, or writes as the others do."""
+        """Start the clients; the last of them compacts sessions, or writes as the others do.
+
+        Raises `RuntimeError` if no sessions can be created.
+        """
+        deadline = time.monotonic() + SESSIONS_SECONDS
         while len(self.sessions) < SESSIONS:
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"no sessions can be created; answers by status: {self.statuses}")
             status, answer = self.ask("POST", "sessions", {"max_context_tokens": 4000})
             if status == HTTPStatus.CREATED:
                 self.sessions.append(answer["id"])

@@ -1,5 +1,8 @@
 """`make soak`: 50 clients for ten minutes; memory of all processes at the start and at the end, within 10 %.
 
+With `--contexts`, it ends after so many contexts instead, and fails if none succeeds for two minutes or if they take
+longer than `--seconds`.
+
 A test in test_faults.py does the same with few requests: it counts the blocks of memory that a web process uses, which
 do not depend on the pages that processes share.
 """
@@ -10,6 +13,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +28,10 @@ GROWTH_MAX = 0.10
 #: The share of the time after which caches and pools are full.
 WARM_SHARE = 0.3
 SAMPLE_SECONDS = 2.0
+#: Without a successful context for so long, the run has failed.
+STALLED_SECONDS = 120.0
+#: The default of `--seconds`, alone and with `--contexts`.
+TIMED_SECONDS, COUNTED_SECONDS = 600.0, 7_200.0
 #: Two that store memories, two that append messages, and one that reads.
 FEW_CLIENTS = 5
 #: What Python runs at the start of a process if its folder is in PYTHONPATH: the processes of `make run` then count the
@@ -72,10 +80,11 @@ def main() -> int:
     """Measure; return 1 where memory grew or a request failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--clients", type=int, default=50)
-    parser.add_argument("--seconds", type=float, default=600.0)
+    parser.add_argument("--seconds", type=float, help=f"{TIMED_SECONDS:.0f}, or {COUNTED_SECONDS:.0f} with --contexts")
     parser.add_argument("--contexts", type=int, default=0, help="end after so many contexts, not after a time")
     parser.add_argument("--bulks", type=int, default=0, help="so many requests that store 1,000 memories each")
     options = parser.parse_args()
+    options.seconds = options.seconds or (COUNTED_SECONDS if options.contexts else TIMED_SECONDS)
     with tempfile.TemporaryDirectory(prefix="soak-") as folder:
         Path(folder).chmod(0o711)
         start = started(Path(folder))
@@ -89,16 +98,14 @@ def run(start: Start, options: argparse.Namespace) -> int:
     load = Load(start.port, new_key(start))
     load.start(options.clients)
     samples: list[float] = []
-    randomness, bulks, highest, began, done = random.Random(0), 0, 0.0, time.monotonic(), 0.0
-    while done < 1:
-        time.sleep(SAMPLE_SECONDS)
+    randomness, bulks, highest, began = random.Random(0), 0, 0.0, time.monotonic()
+    for done in progress(load, options):
         if bulks <= done * options.bulks and bulks < options.bulks:
             load.store_in_bulk(randomness)
             bulks += 1
         samples.append(python_megabytes(start))
         highest = max(highest, largest_web_process(start))
-        seconds = time.monotonic() - began
-        done = load.reads / options.contexts if options.contexts else seconds / options.seconds
+    seconds = time.monotonic() - began
     load.end()
     warm = samples[int(len(samples) * WARM_SHARE) :]
     third = max(len(warm) // 3, 1)
@@ -111,7 +118,26 @@ def run(start: Start, options: argparse.Namespace) -> int:
     print(f"memory of web, worker and beat: {before:.0f} MB, then {after:.0f} MB ({growth:+.1%})")
     print(f"largest web process: {highest:.0f} MB resident")
     failed = sum(count for status, count in load.statuses.items() if status == 0 or status >= 500)
-    return int(growth > GROWTH_MAX or failed > 0)
+    is_short = load.reads < options.contexts
+    if is_short:
+        print(f"failed: only {load.reads} of {options.contexts} contexts, in {seconds:.0f} s")
+    return int(growth > GROWTH_MAX or failed > 0 or is_short)
+
+
+def progress(load: Load, options: argparse.Namespace) -> Iterator[float]:
+    """Yield the share that is done, from 0 to 1, every `SAMPLE_SECONDS`; end early without `--contexts` in time."""
+    began = last_read = time.monotonic()
+    reads = share = 0.0
+    while share < 1:
+        time.sleep(SAMPLE_SECONDS)
+        yield share
+        now = time.monotonic()
+        if load.reads > reads:
+            reads, last_read = load.reads, now
+        is_stalled = options.contexts and now - last_read >= STALLED_SECONDS
+        if is_stalled or now - began >= options.seconds:
+            return
+        share = load.reads / options.contexts if options.contexts else (now - began) / options.seconds
 
 
 def python_megabytes(start: Start) -> float:

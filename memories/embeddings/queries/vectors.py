@@ -4,12 +4,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import cache
 from itertools import islice
-from typing import Any, Self
+from typing import Self
 from uuid import UUID
 
 import numpy as np
 from django.db import connection
-from django.db.models import BinaryField, Count, F, Func, Max, QuerySet
+from django.db.models import BinaryField, Count, F, Func, Max
 from numpy.typing import NDArray
 from pgvector import HalfVector
 
@@ -106,11 +106,6 @@ class MemoryEmbeddingQuerySet(TenantRows):
         rows = self.filter(memory_id__in=ids, version__in=numbers)
         return rows.filter(model=model) if model else rows
 
-    def of_newest(self, memories: QuerySet[Any], model: str, count: int) -> Self:
-        """Vectors of one model of the current versions of the newest `count` memories."""
-        newest = memories.order_by("-created_at", "pk").values("pk")[:count]
-        return self.filter(memory_id__in=newest, version=F("memory__version"), model=model)
-
     def of_partition(self, path: str, model: str) -> Self:
         """Vectors of one model of the unarchived memories in exactly this partition, including expired ones.
 
@@ -127,6 +122,17 @@ class MemoryEmbeddingQuerySet(TenantRows):
         found = sent.values_list("memory_id", "sent").iterator(chunk_size=rows)
         while chunk := list(islice(found, rows)):
             yield [pk for pk, _ in chunk], half_vectors([vector for _, vector in chunk])
+
+    def current_matrices(
+        self, memory_ids: Sequence[UUID], model: str, rows: int
+    ) -> Iterator[tuple[list[UUID], NDArray[np.float32]]]:
+        """Yield vectors of one model of those of the memories that are not archived, as `matrices` does.
+
+        Each chunk has its own statement, which names its memories: see `of_partition`.
+        """
+        current = self.filter(model=model, is_current=True)
+        for start in range(0, len(memory_ids), rows):
+            yield from current.of_memories(memory_ids[start : start + rows]).matrices(rows)
 
     def count_live_by_model(self, now: datetime) -> dict[str, int]:
         """Return the number of live memories with a current vector by model: all by an index, minus expired ones."""

@@ -199,6 +199,9 @@ class MemoryQuerySet(MemoryTextQuerySet):
         ranked = self.annotate(place=place).filter(place__lte=each).order_by(*order)
         return self.filter(pk__in=list(ranked.values_list("pk", flat=True)[:count]))
 
+    def newest_ids(self, count: int) -> list[UUID]:
+        return list(self.order_by("-created_at", "id").values_list("pk", flat=True)[:count])
+
     def newest_texts(self, count: int) -> list[str]:
         return list(self.order_by("-created_at", "id").values_list("content", flat=True)[:count])
 

@@ -6,7 +6,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from django.db import DatabaseError, connection
+from django.db import Error as DatabaseFailure
+from django.db import connection
 from django.utils import timezone
 
 from memories.models import IdempotencyRecord
@@ -56,7 +57,7 @@ def _renew(records: list[IdempotencyRecord]) -> None:
         for record in records:
             with tenant_scope(record.tenant_id):
                 renew_idempotency_claim(record, now=timezone.now())
-    except DatabaseError as error:
+    except DatabaseFailure as error:
         logger.warning("Claims of idempotent requests were not renewed: %s", type(error).__name__)
     finally:
         connection.close()

@@ -11,7 +11,7 @@ from http import HTTPStatus
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
-from django.db import DataError, IntegrityError, InterfaceError, OperationalError
+from django.db import DataError, IntegrityError, OperationalError
 from django.http import Http404, HttpResponse, JsonResponse
 from rest_framework import exceptions
 from rest_framework.response import Response
@@ -19,6 +19,7 @@ from rest_framework.response import Response
 from memories.services.store.drafts import FieldProblem
 from memories.services.time_limits import TimeIsUpError
 from memories.tenancy.exceptions import InvalidInput, PlatformError
+from memory_platform.postgres.errors import UNAVAILABLE
 from memory_platform.rest.request_errors import RestError
 from memory_platform.rest.serializers import bounded_errors, flat_errors
 from memory_platform.web.unavailable import is_conflict
@@ -103,7 +104,7 @@ def api_exception_handler(error: Exception, context: dict[str, Any]) -> Response
     if state == READ_ONLY_STATE:
         detail = "The database accepts no changes at the moment; try again."
         return problem_payload(503, "database_read_only", detail, headers=again)
-    if isinstance(error, (OperationalError, InterfaceError)):
+    if isinstance(error, UNAVAILABLE):
         return problem_payload(503, "database_unavailable", "The database cannot be reached; try again.", headers=again)
     if isinstance(error, DataError):  # A value that only the database rejects.
         return problem_payload(400, "invalid", "A value in the request cannot be stored or compared.")

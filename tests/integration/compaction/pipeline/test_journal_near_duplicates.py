@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from compaction.pipeline import journal
 from compaction.pipeline.journal import JournalEntry, classify_entries
@@ -10,8 +12,9 @@ from compaction.services.pipeline.stored_statements import CitedStatement
 from memories.models import Tenant
 from memories.services.hygiene import rules
 from memories.services.hygiene.rules import PairVectors
+from memories.store.actions.edit import archive_memory
 from memories.tenancy.scopes import tenant_scope
-from tests.factories import FACTORY_NOW, make_memory
+from tests.factories import FACTORY_NOW, TESTER, make_memory
 from tests.sessions import new_session
 
 pytestmark = pytest.mark.django_db
@@ -69,3 +72,19 @@ def test_stored_memories_are_compared_a_few_at_a_time(tenant: Tenant, monkeypatc
     entries = classify(tenant, [CitedStatement(text.replace(".", "!"), ("m1",)) for text in texts])
     assert [(entry.status, entry.memory_id) for entry in entries] == [("near_duplicate", pk) for pk in stored.values()]
     assert compared == [2, 2, 1]
+
+
+def test_vectors_are_read_without_a_join(tenant: Tenant) -> None:
+    """The plan of a join depends on counts of rows that are out of date during a load."""
+    stored = make_memory(tenant, STORED, partition="user=alex", is_embedded=True)
+    archived = make_memory(tenant, "The oven is hot.", partition="user=alex", is_embedded=True)
+    with tenant_scope(tenant.pk):
+        archive_memory(memory=archived, by=TESTER, now=FACTORY_NOW)
+    texts = [STORED.replace(".", "!"), "The oven is hot!"]
+    with CaptureQueriesContext(connection) as sent:
+        entries = classify(tenant, [CitedStatement(text, ("m1",)) for text in texts])
+    assert [entry.memory_id for entry in entries] == [stored.pk, None]
+    reading = [query["sql"] for query in sent if "halfvec_send" in query["sql"]]
+    assert len(reading) == 1
+    assert "JOIN" not in reading[0]
+    assert '"memories_memory"' not in reading[0]

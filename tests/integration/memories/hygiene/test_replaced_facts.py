@@ -10,7 +10,9 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from memories.hygiene.maintenance import detect_pairs_in_batch, find_unused_and_expiring_memories
-from memories.models import MemoryPair, Tenant
+from memories.models import MemoryPair, StoredAct, Tenant
+from memories.services.tenancy.act_labels import UNDO_DAYS
+from memories.store.recall import delete_expired_records
 from memories.tenancy.scopes import tenant_scope
 from tests.integration.page_helpers import client_of, page, text_of
 from tests.integration.rest_helpers import MEMORIES, assert_problem, post_memory
@@ -84,6 +86,42 @@ def test_dismissed_replacement_stays_in_force(api: APIClient, pair: Any) -> None
     assert len(api.get(MEMORIES).json()["results"]) == 1
     api.post(f"/api/v1/acts/{act['act_id']}/undo")
     assert rows(api) == [row]
+
+
+def forget_old_acts(days: int) -> None:
+    delete_expired_records(now=timezone.now() + timedelta(days=days))
+
+
+def test_replacement_can_be_undone_as_long_as_it_is_listed(api: APIClient, pair: Any, tenant: Tenant) -> None:
+    forget_old_acts(10 * UNDO_DAYS)
+    api.post(REPLACED, {"action": "restore", "ids": [rows(api)[0]["id"]]})
+    assert len(api.get(MEMORIES).json()["results"]) == 2
+
+
+def test_act_of_a_dismissed_replacement_is_deleted_when_its_dismissal_cannot_be_undone(
+    api: APIClient, pair: Any, tenant: Tenant
+) -> None:
+    api.post(REPLACED, {"action": "dismiss", "ids": [rows(api)[0]["id"]]})
+    now = timezone.now()
+    with tenant_scope(tenant.pk):
+        acts = StoredAct.objects.for_tenant(tenant.pk)
+        acts.filter(act="replace").update(at=now - timedelta(days=50))
+    forget_old_acts(UNDO_DAYS - 1)
+    with tenant_scope(tenant.pk):
+        assert {*acts.values_list("act", flat=True)} == {"replace", "dismiss"}
+    forget_old_acts(UNDO_DAYS + 1)
+    with tenant_scope(tenant.pk):
+        assert not acts.exists()
+
+
+def test_act_of_a_replacement_is_deleted_after_its_memory_was_restored(
+    api: APIClient, pair: Any, tenant: Tenant
+) -> None:
+    api.post(f"{MEMORIES}/{pair[0]['id']}/restore", {})
+    assert rows(api) == []
+    forget_old_acts(UNDO_DAYS + 1)
+    with tenant_scope(tenant.pk):
+        assert not StoredAct.objects.for_tenant(tenant.pk).filter(act="replace").exists()
 
 
 def test_memories_replaced_again_after_an_undo_are_listed_again(api: APIClient, pair: Any) -> None:

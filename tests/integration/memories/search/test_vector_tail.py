@@ -22,6 +22,10 @@ BUILD_MEMORY = """
 SELECT 4 * pg_size_bytes(current_setting('maintenance_work_mem'))
     = pg_size_bytes(current_setting('effective_cache_size'))
 """
+ROWS_OF_ANALYSIS = """
+SELECT min(reltuples) FROM pg_class
+WHERE oid IN ('memories_memory'::regclass, 'memories_memoryembedding'::regclass)
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -67,6 +71,8 @@ def test_long_tail_is_rebuilt_into_another_index(tenant: Tenant, monkeypatch: py
     with connections[known_owner()].cursor() as cursor:
         cursor.execute(BUILD_MEMORY)
         assert cursor.fetchone() == (True,), "as much as the index needs, but a quarter of the cache at most"
+        cursor.execute(ROWS_OF_ANALYSIS)
+        assert cursor.fetchone()[0] >= 200, "the tables were analysed before"
     index = vector_index(MODEL)
     assert index is not None
     assert former is not None

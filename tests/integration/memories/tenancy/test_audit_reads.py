@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import OperationalError, connection, transaction
+from django.db import InterfaceError, OperationalError, connection, transaction
 from django.test import Client
 from django.utils import timezone
 from rest_framework.test import APIClient
@@ -201,6 +201,18 @@ def test_search_and_context_are_answered_if_the_database_accepts_no_entry(
     for missing in ("search_memories by key", "read_context by key", "read_context by operator"):
         assert f"No audit entry of {missing}" in caplog.text
     assert "bread" not in caplog.text
+
+
+@pytest.mark.parametrize("failure", [InterfaceError, OperationalError])
+def test_page_is_shown_if_its_entry_cannot_be_stored(
+    admin: Client, tenant: Tenant, failure: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise failure("the connection is lost")
+
+    memory = make_memory(tenant, "Bread is baked at night.")
+    monkeypatch.setattr("memories.tenancy.audit.insert_rows", refuse)
+    assert "Bread is baked" in text_of(admin.get(page("memory", tenant, memory.pk)))
 
 
 def test_hash_of_a_query_needs_the_key_of_the_installation(tenant: Tenant, settings: Any) -> None:

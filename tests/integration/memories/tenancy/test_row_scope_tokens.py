@@ -72,6 +72,14 @@ def test_application_makes_tokens_that_hold(tenant: Tenant) -> None:
         assert visible_memories() == 1
 
 
+def test_token_is_kept_only_for_its_scope_connection_and_key(tenant: Tenant, settings: Any) -> None:
+    made = {row_scope_token("tenant", str(tenant.pk), 1), row_scope_token("tenant", str(tenant.pk), 2)}
+    made |= {row_scope_token("authentication", "", 1), row_scope_token("tenant", str(tenant.pk), 1)}
+    settings.SECRET_KEY = "another" * 10
+    made.add(row_scope_token("tenant", str(tenant.pk), 1))
+    assert len(made) == 4
+
+
 @pytest.mark.parametrize(
     ("seconds", "seen"),
     [(0, 1), (POOLED_TOKEN_SECONDS - 60, 1), (60 - POOLED_TOKEN_SECONDS, 1), (POOLED_TOKEN_SECONDS + 60, 0)],

@@ -7,7 +7,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from django.db import DataError, IntegrityError, OperationalError
+from django.db import DataError, IntegrityError, InterfaceError, OperationalError
 from django.test import Client
 from redis.exceptions import ConnectionError as CacheDown
 from rest_framework.test import APIClient
@@ -156,6 +156,7 @@ def caused_by(cause: Exception, error: Exception) -> Exception:
     [
         (RuntimeError(SECRET_TEXT), 500, "internal_error"),
         (OperationalError(f"Failing row contains {SECRET_TEXT}"), 503, "database_unavailable"),
+        (InterfaceError(f"Failing row contains {SECRET_TEXT}"), 503, "database_unavailable"),
         (DataError(SECRET_TEXT), 400, "invalid"),
         (caused_by(psycopg.errors.ForeignKeyViolation(), IntegrityError(SECRET_TEXT)), 503, "try_again"),
         (caused_by(psycopg.errors.UniqueViolation(), IntegrityError(SECRET_TEXT)), 409, "conflict"),

@@ -182,7 +182,6 @@ def test_tls_ends_at_the_proxy_which_replaces_what_clients_claim(proxy: Proxy) -
 def test_requests_that_are_too_large_are_problems(proxy: Proxy) -> None:
     assert_problem(proxy.get("/api/v1/memories", {"X-Long": "a" * 9_000}), 431, "headers_too_large")
     assert_problem(proxy.get("/api/v1/memories", {"X-Long": "a" * 200_000}), 431, "headers_too_large")
-    assert proxy.get("/api/v1/memories", {"X-Long": "a" * 300_000})[0].status == 431
     assert_problem(proxy.send("POST", "/api/v1/memories", b" " * (8 * MIB + 1)), 413, "too_large")
     refused = proxy.send("POST", "/api/v1/memories", b" " * (16 * MIB + 1))
     assert assert_problem(refused, 413, "too_large")["detail"] == "The body is larger than 16 MiB."
@@ -190,6 +189,16 @@ def test_requests_that_are_too_large_are_problems(proxy: Proxy) -> None:
     response, content = proxy.send("POST", "/sign-in", b" " * (16 * MIB + 1), BROWSER)
     assert (response.status, response.headers["Content-Type"]) == (413, "text/html; charset=utf-8")
     assert b"Form or file too large" in content
+
+
+def test_headers_above_the_limit_of_the_proxy_are_refused_as_plain_text(proxy: Proxy) -> None:
+    """Go's HTTP server answers them before a handler of Caddy runs, 4 KiB above `max_header_size`, and disconnects.
+
+    A client that is still sending then gets no answer; these headers are just long enough.
+    """
+    response, content = proxy.get("/api/v1/memories", {"X-Long": "a" * 260 * 1024})
+    assert (response.status, content) == (431, b"431 Request Header Fields Too Large")
+    assert response.headers["Content-Type"] == "text/plain; charset=utf-8"
 
 
 def test_long_response_is_streamed(proxy: Proxy) -> None:

@@ -172,6 +172,11 @@ def test_postgres_is_sized_by_the_machine(memory_gib, shared, maintenance):
     assert (settings["shared_buffers"], settings["maintenance_work_mem"]) == (shared, maintenance)
 
 
+def test_containers_analyse_new_tables_as_soon_as_make_run_does():
+    naptime = server_settings(GIBIBYTE)["autovacuum_naptime"]
+    assert f"-c, autovacuum_naptime={naptime}]" in (PROJECT / "docker-compose.yml").read_text()
+
+
 def test_the_redis_ladder_prefers_installed_programs_then_the_carried_one(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     carried = redis.find_program()

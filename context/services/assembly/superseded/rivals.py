@@ -89,7 +89,8 @@ def find_rivals(pool: CandidatePool, successors: Mapping[UUID, Sequence[UUID]] =
     log_odds = INTERCEPT + sum((FEATURE_WEIGHTS[name] * features[name] for name in FEATURE_WEIGHTS), np.array(0.0))
     probability = 1.0 / (1.0 + np.exp(-np.broadcast_to(log_odds, (len(places), len(places)))))
     has_common = (features["shared_words_older"] > 0.0) | (features["cosine"] >= COSINE_MIN)
-    probability = np.where(has_common, probability, 0.0)
+    states_other = (features["other_value_newer"] > 0.0) | (features["reversal_newer"] > 0.0)
+    probability = np.where(has_common & states_other, probability, 0.0)
     created = pool.created[places]
     # the features are those of (older, newer)
     probability = np.where(created[:, None] < created[None, :], probability, probability.T)

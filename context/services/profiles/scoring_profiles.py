@@ -314,10 +314,10 @@ CONVERSATION_RECALL = ScoringProfile(
     adjacent_turn_reach=2,
 )
 
-#: ADR-0119: fitted to notes of four kinds and to conversations; usefulness and confidence are set by judgement.
+#: ADR-0119, ADR-0329: fitted to notes and to conversations; usefulness and confidence are set by judgement.
 RECALL = ScoringProfile(
     name="recall",
-    version=1,
+    version=2,
     weights={
         "relevance": 0.39,
         "usefulness": 0.10,
@@ -337,7 +337,7 @@ RECALL = ScoringProfile(
         "answer_type": 0.11,
         "informativeness": 0.03,
     },
-    superseded_min=0.2,
+    superseded_min=0.1,
     pool_size=200,
     adjacent_turn_reach=2,
 )
@@ -349,4 +349,4 @@ SHIPPED_PROFILES: Mapping[str, ScoringProfile] = MappingProxyType(
     {profile.name: profile for profile in (RECALL, ADR_0040, CONVERSATION_RECALL)}
 )
 #: The decisions that justify the built-in profiles.
-SHIPPED_DECISIONS = {"recall": "ADR-0119", "adr-0040": "ADR-0040", "conversation-recall": "ADR-0078"}
+SHIPPED_DECISIONS = {"recall": "ADR-0329", "adr-0040": "ADR-0040", "conversation-recall": "ADR-0078"}

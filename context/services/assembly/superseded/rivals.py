@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from context.services.assembly.signals.columns import CandidatePool, Places, inner_products
-from context.services.assembly.superseded.queried_time import validity_order
+from context.services.assembly.superseded.queried_time import LAST_SECONDS, queried_time
 from context.services.assembly.superseded.statements import Statement, read_statement
 from context.services.scorer import SECONDS_PER_DAY
 from memories.services.time_limits import in_time
@@ -26,27 +26,34 @@ Matrix = npt.NDArray[np.float64]
 COMPARED_MAX = 40
 #: ADR-0119. Two statements without a word in common are rivals only from this cosine on.
 COSINE_MIN = 0.3
+#: ADR-0329. The number of the likeliest successors that count for a memory.
+SUCCESSORS_MAX = 2
+#: ADR-0329. From this probability on, a rival makes a memory one of several versions.
+VERSION_MIN = 0.1
 #: ADR-0119. A longer time between two statements has no additional effect.
 DAYS_APART_MAX = 60.0
 #: ADR-0119. The log-odds that two statements are rivals: this, plus the weighted features of `pair_features`.
-INTERCEPT = -3.958
+INTERCEPT = -3.477
 FEATURE_WEIGHTS: Mapping[str, float] = MappingProxyType(
     {
-        "cosine": 1.551,
-        "relevance_least": 5.838,
-        "relevance_newer": -2.705,
-        "shared_words_older": 4.395,
-        "same_number": 1.888,
-        "other_number": 0.896,
-        "other_identifier": -1.378,
-        "change_newer": 1.664,
-        "days_apart": 1.207,
-        "length_older": -1.276,
-        "nearness_rank": -0.773,
-        "words_rank": -0.657,
-        "message_older": -1.424,
-        "message_newer": -1.711,
-        "same_session": 4.835,
+        "cosine": -0.006,
+        "relevance_least": 5.309,
+        "relevance_newer": -1.569,
+        "shared_words_older": 3.852,
+        "same_number": 1.188,
+        "other_number": 0.793,
+        "same_unit": 0.730,
+        "other_identifier": -1.181,
+        "other_value_newer": 0.104,
+        "change_newer": 0.671,
+        "reversal_newer": 0.497,
+        "days_apart": 1.008,
+        "length_older": -0.997,
+        "nearness_rank": -0.725,
+        "words_rank": -0.664,
+        "message_older": -1.373,
+        "message_newer": -2.065,
+        "same_session": 4.404,
     }
 )
 #: Prevents a division by zero.
@@ -77,20 +84,28 @@ def find_rivals(pool: CandidatePool, successors: Mapping[UUID, Sequence[UUID]] =
             place for place, row in enumerate(pool.rows) if row["id"] in linked and np.isfinite(pool.created[place])
         ]
         places = np.array(list(dict.fromkeys([*places.tolist(), *more])), dtype=np.intp)
-    validity = validity_order(pool)[places]
+    queried = queried_time(pool, places)
     features = pair_features(pool, places)
     log_odds = INTERCEPT + sum((FEATURE_WEIGHTS[name] * features[name] for name in FEATURE_WEIGHTS), np.array(0.0))
     probability = 1.0 / (1.0 + np.exp(-np.broadcast_to(log_odds, (len(places), len(places)))))
     has_common = (features["shared_words_older"] > 0.0) | (features["cosine"] >= COSINE_MIN)
-    probability = np.where(has_common & _can_replace(_statements_of(pool, places)), probability, 0.0)
+    states_other = (features["other_value_newer"] > 0.0) | (features["reversal_newer"] > 0.0)
+    probability = np.where(has_common & states_other, probability, 0.0)
     created = pool.created[places]
     # the features are those of (older, newer)
     probability = np.where(created[:, None] < created[None, :], probability, probability.T)
     known = _named_successors(pool, places, successors)
-    likelier, later = np.maximum(probability, np.maximum(known, known.T)), validity[None, :] - validity[:, None]
+    likelier = np.maximum(probability, np.maximum(known, known.T))
+    validity = queried.validity
+    if queried.is_former:
+        validity = _without_current(validity, likelier >= VERSION_MIN)
+    later = validity[None, :] - validity[:, None]
     # of two memories with the same time, the link determines which is newer
     replaced = np.where(later > 0.0, likelier, np.where(later == 0.0, known, 0.0))
     np.fill_diagonal(replaced, 0.0)
+    if len(places) > SUCCESSORS_MAX:
+        least = np.partition(replaced, -SUCCESSORS_MAX, axis=1)[:, -SUCCESSORS_MAX]
+        replaced = np.where(replaced >= least[:, None], replaced, 0.0)
     return Rivals(places, replaced, validity)
 
 
@@ -110,11 +125,13 @@ def pair_features(pool: CandidatePool, places: Places) -> dict[str, Matrix]:
     shared, own = _shared_words(statements)
     likeness = shared / (own[:, None] + own[None, :] - shared + _TINY)
     same_numbers, other_numbers = _values([one.numbers for one in statements])
+    same_units, _ = _values([one.units for one in statements])
     _, other_identifiers = _values([one.identifiers for one in statements])
     rows = [pool.rows[place] for place in places.tolist()]
     days = pool.created[places] / SECONDS_PER_DAY
     is_turn = pool.is_turn[places].astype(np.float64)
     changes = np.array([one.has_change for one in statements], dtype=np.float64)
+    reversals = np.array([one.has_reversal for one in statements], dtype=np.float64)
     lengths = np.log1p(np.array([len(pool.texts[place].body) for place in places.tolist()], dtype=np.float64))
     return {
         "cosine": cosine,
@@ -123,8 +140,11 @@ def pair_features(pool: CandidatePool, places: Places) -> dict[str, Matrix]:
         "shared_words_older": shared / (own[:, None] + _TINY),
         "same_number": same_numbers,
         "other_number": other_numbers,
+        "same_unit": same_units,
         "other_identifier": other_identifiers,
+        "other_value_newer": _states_other(statements).astype(np.float64),
         "change_newer": _of_newer(changes),
+        "reversal_newer": _of_newer(reversals),
         "days_apart": np.log1p(np.minimum(np.abs(days[:, None] - days[None, :]), DAYS_APART_MAX)),
         "length_older": _of_older(lengths),
         "nearness_rank": np.log1p(_worse_rank(cosine + likeness)),
@@ -181,7 +201,7 @@ def _values(sets: Sequence[frozenset[str]]) -> tuple[Matrix, Matrix]:
     return has_common.astype(np.float64), are_other.astype(np.float64)
 
 
-def _can_replace(statements: Sequence[Statement]) -> npt.NDArray[np.bool_]:
+def _states_other(statements: Sequence[Statement]) -> npt.NDArray[np.bool_]:
     """Return whether the second states another value than the first, older one: a number, a name or a change."""
     numbers, names = [one.numbers for one in statements], [one.names for one in statements]
     all_names = frozenset().union(*names)
@@ -191,6 +211,13 @@ def _can_replace(statements: Sequence[Statement]) -> npt.NDArray[np.bool_]:
     # what the newer one has beyond what the older one has
     more_numbers, more_names = (1.0 - stated) @ stated.T > 0.0, (1.0 - said) @ named.T > 0.0
     return np.asarray(has_change[None, :] | more_numbers | more_names)
+
+
+def _without_current(validity: npt.NDArray[np.float64], are_versions: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
+    """Return the validity in which the newest of several versions comes last."""
+    has_newer = (are_versions & (validity[:, None] < validity[None, :])).any(axis=1)
+    has_older = (are_versions & (validity[:, None] > validity[None, :])).any(axis=1)
+    return np.where(has_older & ~has_newer, validity - LAST_SECONDS, validity)
 
 
 def _same_session(rows: Sequence[Mapping[str, Any]]) -> Matrix:

@@ -1,15 +1,18 @@
-"""The features of statements for comparisons: word beginnings, numbers, identifiers and words that signal change."""
+"""The features of statements for comparisons: word beginnings, values, words of change, and the announced time."""
 
 import re
 from typing import NamedTuple
 
+from context.services.assembly.superseded.announced_time import AnnouncedTime, announced_time
+from context.services.assembly.superseded.number_words import numbers_in
 from memories.services.text_cache import cached_texts
 
 #: The number of cached texts, and the number of first letters that represent a word.
 TEXTS_CACHED, STEM_LETTERS = 2_048, 5
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_NUMBER = re.compile(r"\d+(?:[.,:/]\d+)*")
+#: The currency before a number, or the unit after it.
+_UNIT = re.compile(r"([£$€])?\s?\d+(?:[.,:/]\d+)*\s?(%|°|[^\W\d_]{1,8})?")
 _NAME = re.compile(r"(?<=[\w,;:)\"'] )[A-ZÀ-Þ][^\W\d_]+")
 _IDENTIFIER = re.compile(r"(?<!\w)(?=[\w-]{0,64}[^\W\d_])(?=[\w-]{0,64}\d)\w+(?:-\w+)+|\b[^\W\d_]+\d+\b")
 #: Words that do not describe the subject of a statement, in English, German and Spanish.
@@ -35,18 +38,30 @@ _CHANGES = (
     "januar|februar|m[aä]rz|april|mai|juni|juli|august|september|oktober|november|dezember)",
     r"ahora|desde|ya no|en vez de|nuev[oa]s?|a partir de|pasa a|cambi\w+|prolongado",
 )
+#: Words for a return to an earlier value, or for the end of one.
+_REVERSAL = re.compile(
+    r"\b(?:back|again|return(?:s|ed|ing)?|once more|instead|rather than|no longer|any ?more|off|cancelled|out|"
+    r"wieder|zurück|statt|nicht mehr|vuelve|otra vez|de nuevo|ya no)\b",
+    re.IGNORECASE,
+)
 _CHANGE = re.compile(rf"\b(?:{'|'.join(_CHANGES)})\b", re.IGNORECASE)
 
 
 class Statement(NamedTuple):
-    """The compared features of a text; `names` are capitalised words inside a sentence, in lower case."""
+    """The compared features of a text; `names` are capitalised words inside a sentence, in lower case.
+
+    `numbers` are in digits, `units` the words and signs next to them; `announced` is the time when it comes into force.
+    """
 
     words: frozenset[str]
     names: frozenset[str]
     stems: frozenset[str]
     numbers: frozenset[str]
+    units: frozenset[str]
     identifiers: frozenset[str]
     has_change: bool
+    has_reversal: bool
+    announced: AnnouncedTime | None
 
 
 @cached_texts(TEXTS_CACHED)
@@ -58,7 +73,10 @@ def read_statement(text: str) -> Statement:
         frozenset(words),
         frozenset(name.lower() for name in _NAME.findall(text)),
         frozenset(word[:STEM_LETTERS] for word in words if word not in _STOP_WORDS),
-        frozenset(_NUMBER.findall(text)),
+        numbers_in(text),
+        frozenset(before or after.lower() for before, after in _UNIT.findall(text) if before or after),
         frozenset(_IDENTIFIER.findall(lower)),
         _CHANGE.search(text) is not None,
+        _REVERSAL.search(text) is not None,
+        announced_time(text),
     )

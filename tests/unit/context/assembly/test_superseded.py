@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from context.services.assembly.profiled_scorer import ProfiledScorer
 from context.services.assembly.signals.columns import CandidatePool, ScoringQuestion
-from context.services.assembly.superseded.queried_time import validity_order
+from context.services.assembly.superseded.queried_time import queried_time
 from context.services.assembly.superseded.ranking import BEHIND, put_superseded_behind
 from context.services.assembly.superseded.rivals import (
     COMPARED_MAX,
     FEATURE_WEIGHTS,
+    SUCCESSORS_MAX,
     Rivals,
     find_rivals,
     pair_features,
@@ -87,6 +88,10 @@ def pool_of(text, *times):
     return CandidatePool(rows, ScoringQuestion(text, NOW), {})
 
 
+def validity_of(pool):
+    return queried_time(pool, np.arange(len(pool))).validity
+
+
 @pytest.mark.parametrize(
     ("text", "first"),
     [
@@ -100,22 +105,100 @@ def pool_of(text, *times):
         ("¿Cuál era la contraseña en mayo de 2026?", MIDDLE),
         ("What was the wifi password in February 2026?", OLDER),
         ("What was it originally?", OLDER),
-        ("What was the old password?", OLDER),
         ("Where is the old press?", NEWER),
         ("Was kostet ein Korb?", NEWER),
-        ("Wie war das Passwort früher?", OLDER),
         ("Until what time are the doors open?", NEWER),
         ("What race am I in for in June?", NEWER),
     ],
 )
 def test_what_holds_depends_on_the_time_that_the_query_is_about(text, first):
     pool = pool_of(text, OLDER, MIDDLE, NEWER)
-    assert pool.rows[int(np.argmax(validity_order(pool)))]["created_at"] == first
+    assert pool.rows[int(np.argmax(validity_of(pool)))]["created_at"] == first
+
+
+@pytest.mark.parametrize(
+    "text", ["What was the old guest wifi password?", "What was the previous guest wifi password?"]
+)
+def test_the_state_before_the_current_one_is_the_last_but_one_version(text):
+    assert texts_of(ranked(versions(), text))[:2] == [VERSIONS[1], VERSIONS[0]]
+
+
+def test_before_an_event_the_last_version_before_it_is_true():
+    texts = ("Towels: Whitlow.", "Towels: Linencare.", "Brent does the towels.", "Towels: Nieves.")
+    rows = [row(text, OLDER + timedelta(days=30 * place)) for place, text in enumerate(texts)]
+    for text in ("Who supplied towels before Brent?", "Who did the towels before Brent?"):
+        assert int(np.argmax(validity_of(CandidatePool(rows, ScoringQuestion(text, NOW), {})))) == 1
+    unknown = queried_time(
+        CandidatePool(rows, ScoringQuestion("Who supplied towels before Ann?", NOW), {}), np.arange(4)
+    )
+    assert unknown.is_former
+
+
+@pytest.mark.parametrize(
+    ("text", "starts"),
+    [
+        ("From 1 June on the limit is 40.", datetime(2026, 6, 1, tzinfo=UTC)),
+        ("The limit is 40 as of 15 May 2027.", datetime(2027, 5, 15, tzinfo=UTC)),
+        ("From the first of May the music ends at ten.", datetime(2026, 5, 1, tzinfo=UTC)),
+        ("April 20th on, the lead is Marta.", datetime(2026, 4, 20, tzinfo=UTC)),
+        ("She takes over on 1 August.", datetime(2026, 8, 1, tzinfo=UTC)),
+        ("Pekka goes on 1 August, and Jorunn leads from that day.", datetime(2026, 8, 1, tzinfo=UTC)),
+        ("Der Preis steigt zum 1. Juli auf 40.", datetime(2026, 7, 1, tzinfo=UTC)),
+        ("Son 2.550 desde el primero de junio.", datetime(2026, 6, 1, tzinfo=UTC)),
+        ("Ab Montag um acht.", datetime(2026, 4, 13, tzinfo=UTC)),
+        ("Twice a day from tomorrow.", datetime(2026, 4, 11, tzinfo=UTC)),
+        ("Fridays from next month.", datetime(2026, 5, 1, tzinfo=UTC)),
+        ("Fridays from next week.", datetime(2026, 4, 13, tzinfo=UTC)),
+        ("Fridays from next year.", datetime(2027, 1, 1, tzinfo=UTC)),
+        ("On trial as of January.", datetime(2026, 1, 1, tzinfo=UTC)),
+        ("Away from 3 May to 10 May.", None),
+        ("Two nights from 24 May.", None),
+        ("Open from Monday to Friday.", None),
+        ("The fair is on 3 May.", None),
+        ("From 31 February.", MIDDLE),
+    ],
+)
+def test_a_text_can_say_from_when_it_holds(text, starts):
+    announced = read_statement(text).announced
+    assert (announced and announced.starts_at(MIDDLE)) == starts
+
+
+def test_an_announced_change_counts_from_its_date():
+    rows = [row("The limit is 30.", OLDER), row("From 1 June on the limit is 40.", MIDDLE)]
+
+    def newest(text, asked_at):
+        return int(np.argmax(validity_of(CandidatePool(rows, ScoringQuestion(text, asked_at), {}))))
+
+    assert newest("What is the limit?", MIDDLE + timedelta(days=2)) == 0
+    assert newest("What is the limit?", NEWER) == 1
+    assert newest("What will the limit be in July 2026?", MIDDLE + timedelta(days=2)) == 1
+    assert newest("What was the limit in May 2026?", NEWER) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("One hundred and thirty-four now, at 06:00.", {"134", "6:00"}),
+        ("Two and a half thousand pounds", {"2", "1000"}),
+        ("two thousand three hundred", {"2300"}),
+        ("Vierzig am Tag, 2.400", {"40", "2.400"}),
+        ("one of them", set()),
+    ],
+)
+def test_numbers_in_words_are_read_as_digits(text, numbers):
+    assert read_statement(text).numbers == numbers
+
+
+def test_only_the_likeliest_successors_count():
+    texts = [f"Guest wifi password number {place}: copper-{place}." for place in range(8)]
+    rows = [row(text, OLDER + timedelta(days=place), 0.9) for place, text in enumerate(texts)]
+    rivals = find_rivals(CandidatePool(rows, ScoringQuestion("guest wifi password?", NOW, LEXEMES), {}))
+    assert (rivals.replaced > 0.0).sum(axis=1).max() == SUCCESSORS_MAX
 
 
 def test_a_time_without_a_year_is_the_last_one_that_has_begun():
     pool = pool_of("What was it in March?", datetime(2025, 3, 5, tzinfo=UTC), datetime(2026, 3, 5, tzinfo=UTC), NEWER)
-    assert int(np.argmax(validity_order(pool))) == 1
+    assert int(np.argmax(validity_of(pool))) == 1
 
 
 def test_a_statement_is_read_as_words_values_and_signs_of_change():

@@ -10,6 +10,7 @@ from context.services.profiles.assignments import AssignmentTarget, assigned_pro
 from context.services.profiles.scoring_profiles import (
     DEFAULT_SCORING_PROFILE_NAME,
     SHIPPED_PROFILES,
+    SHIPPED_VERSIONS,
     ScoringProfile,
     ScoringProfileError,
     problems_of_numbers,
@@ -76,8 +77,7 @@ def scoring_profile_at(tenant_id: UUID, name: str, version: int) -> ScoringProfi
 
 def scoring_profile_version(tenant_id: UUID, name: str, version: int) -> ScoringProfileVersion:
     """Return the row of one version, built-in or not. Raises `InvalidInput` if there is none."""
-    shipped = SHIPPED_PROFILES.get(name)
-    if shipped is not None and shipped.version == version:
+    if shipped := SHIPPED_VERSIONS.get((name, version)):
         return _shipped_row(tenant_id, shipped)
     row: ScoringProfileVersion | None = (
         ScoringProfileVersion.objects.for_tenant(tenant_id).named(name).numbered(version).with_runs().first()
@@ -106,7 +106,10 @@ def listed_scoring_profile(tenant_id: UUID, name: str) -> ScoringProfileVersion:
 
 
 def scoring_profile_versions(tenant_id: UUID, name: str) -> list[ScoringProfileVersion]:
-    """Return all versions of a profile, newest first. Raises `NotFound` for a name the tenant does not have."""
+    """Return all versions of a profile, newest first; of a built-in one, only the current version.
+
+    Raises `NotFound` for a name the tenant does not have.
+    """
     if name in SHIPPED_PROFILES:
         return [_shipped_row(tenant_id, SHIPPED_PROFILES[name])]
     rows = list(ScoringProfileVersion.objects.for_tenant(tenant_id).named(name).versions().with_runs())
@@ -132,12 +135,13 @@ def published_profile_names(tenant_id: UUID) -> list[str]:
 
 
 def _shipped_row(tenant_id: UUID, profile: ScoringProfile) -> ScoringProfileVersion:
-    """Return a built-in profile as an unsaved row: published, without a time."""
+    """Return a built-in profile as an unsaved row without a time: published, or retired if it is a former version."""
+    is_current = profile is SHIPPED_PROFILES[profile.name]
     return ScoringProfileVersion(
         tenant_id=tenant_id,
         name=profile.name,
         version=profile.version,
-        state=ScoringProfileVersion.State.PUBLISHED,
+        state=ScoringProfileVersion.State.PUBLISHED if is_current else ScoringProfileVersion.State.RETIRED,
         numbers=profile.to_numbers(),
     )
 

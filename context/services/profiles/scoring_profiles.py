@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from types import MappingProxyType
@@ -347,6 +347,13 @@ RECOMMENDED_SCORING_PROFILE_NAME = RECALL.name
 #: The built-in profiles by name, the recommended one first; they are locked and count as published.
 SHIPPED_PROFILES: Mapping[str, ScoringProfile] = MappingProxyType(
     {profile.name: profile for profile in (RECALL, ADR_0040, CONVERSATION_RECALL)}
+)
+#: Every built-in version by name and number, including former ones, which stored contexts name.
+SHIPPED_VERSIONS: Mapping[tuple[str, int], ScoringProfile] = MappingProxyType(
+    {
+        (profile.name, profile.version): profile
+        for profile in (*SHIPPED_PROFILES.values(), replace(RECALL, version=1, superseded_min=0.2))
+    }
 )
 #: The decisions that justify the built-in profiles.
 SHIPPED_DECISIONS = {"recall": "ADR-0329", "adr-0040": "ADR-0040", "conversation-recall": "ADR-0078"}

@@ -110,6 +110,7 @@ def test_any_version_of_a_receipt_is_found_again_in_any_state() -> None:
     with tenant_scope(tenant.pk):
         assert [scoring_profile_at(tenant.pk, "own", number).version for number in (1, 2)] == [1, 2]
         assert scoring_profile_at(tenant.pk, "adr-0040", 1) is not None
+        assert [scoring_profile_at(tenant.pk, "recall", number).superseded_min for number in (1, 2)] == [0.2, 0.1]
         for named in (("own", 3), ("adr-0040", 2), ("absent", 1)):
             with pytest.raises(InvalidInput):
                 scoring_profile_at(tenant.pk, *named)

@@ -12,6 +12,8 @@ from django.test import Client
 from django.utils import timezone
 
 from context.models import Feedback
+from context.profiles import scoring_profiles
+from context.services.profiles.scoring_profiles import SHIPPED_PROFILES, SHIPPED_VERSIONS
 from memories.hygiene.actions import merge_memories
 from memories.models import Memory, Tenant
 from memories.store.actions.edit import archive_memory
@@ -50,6 +52,18 @@ def votes(tenant: Tenant) -> list[Feedback]:
 
 def test_no_context_yet_says_how_one_comes_about(client: Client, tenant: Tenant) -> None:
     assert "No contexts yet" in text_of(client.get(page("context-log", tenant)))
+
+
+def test_context_of_a_former_built_in_version_opens(
+    client: Client, tenant: Tenant, api: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_bakery_memories(tenant)
+    with monkeypatch.context() as before:
+        former = SHIPPED_VERSIONS["recall", 1]
+        before.setattr(scoring_profiles, "SHIPPED_PROFILES", {**SHIPPED_PROFILES, "recall": former})
+        answer = api.post("/api/v1/context", {"query": QUESTION, "profile": "recall"}, format="json").json()
+    assert answer["profile"]["version"] == 1
+    assert client.get(page("receipt", tenant, answer["id"])).status_code == 200
 
 
 def test_contexts_are_listed_and_filtered(client: Client, tenant: Tenant, api: Any) -> None:

@@ -15,6 +15,7 @@ from context.services.profiles.scoring_profiles import (
     RECALL,
     RECOMMENDED_SCORING_PROFILE_NAME,
     SHIPPED_PROFILES,
+    SHIPPED_VERSIONS,
     ScoringProfile,
     ScoringProfileError,
     problems_of_numbers,
@@ -37,6 +38,14 @@ def test_the_default_profile_has_the_numbers_of_its_adr():
 def test_shipped_profiles_are_found_by_their_names():
     assert SHIPPED_PROFILES == {"recall": RECALL, "adr-0040": ADR_0040, "conversation-recall": CONVERSATION_RECALL}
     assert next(iter(SHIPPED_PROFILES)) == RECOMMENDED_SCORING_PROFILE_NAME
+
+
+def test_every_version_of_a_built_in_profile_is_kept():
+    for newest in SHIPPED_PROFILES.values():
+        for version in range(1, newest.version + 1):
+            kept = SHIPPED_VERSIONS[newest.name, version]
+            assert (kept.name, kept.version) == (newest.name, version)
+    assert (SHIPPED_VERSIONS["recall", 1].superseded_min, RECALL.superseded_min) == (0.2, 0.1)
 
 
 def test_weights_for_conversations_count_by_the_share_of_messages():

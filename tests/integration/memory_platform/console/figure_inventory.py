@@ -247,6 +247,10 @@ TEMPLATES: Mapping[str, set[str]] = {
         *("context/profiles/budget_profiles", "context/workbench/_workbench_controls"),
         *("context/workbench/explanation", "context/workbench/profiles_compare"),
     },
-    "live_count": {"context/evaluation/golden_questions"},
+    "live_memory_ids": {
+        *("context/evaluation/golden_question", "context/evaluation/golden_questions"),
+        "context/workbench/_context_result",
+    },
+    "p50_ms": {"context/receipts/agents"},
     "latency_ms": {"context/receipts/context_log"},
 }

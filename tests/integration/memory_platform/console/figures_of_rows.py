@@ -1,6 +1,7 @@
 """Figures of one row each: a memory, a context, a session, a compaction. See `figure_inventory`."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 from django.utils import timezone
@@ -12,19 +13,26 @@ from memories.models import Memory, PartitionSummary
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.templatetags.figures import milliseconds
 from tests.integration.memory_platform.console.figure_reading import (
+    EXPECTING,
     Figure,
     FilledTenant,
     answered,
     cell,
     column,
+    in_admin,
     number_of,
     on,
     percent,
     share_of,
 )
 
-#: The inputs of the pages that assemble the golden question.
-_EXPECTING = "query=What+does+ERR_4012+mean%3F"
+#: A partition with one context in the last seven days.
+_PARTITION = "agent=support/user=c-10482"
+
+
+def _receipts_of_partition(filled: FilledTenant) -> Any:
+    since = timezone.now() - timedelta(days=7)
+    return Receipt.objects.for_tenant(filled.tenant.pk).filter(partition_path=_PARTITION, created_at__gte=since)
 
 
 def _milliseconds(value: float) -> float:
@@ -47,6 +55,7 @@ OF_ROWS: Mapping[str, Figure] = {
         share_of(Memory, "usefulness_score"),
         {
             "memory": on("memory", "Usefulness # %", Memory),
+            "Django admin": lambda filled: percent(in_admin("Usefulness score")(filled)),
             "votes": on("memory-votes", "usefulness # %", Memory),
             "API": answered("memories/{Memory}", lambda found: percent(found["usefulness_score"])),
         },
@@ -55,6 +64,7 @@ OF_ROWS: Mapping[str, Figure] = {
         column(Memory, "retrieval_count"),
         {
             "memory": on("memory", "Retrieved # times", Memory),
+            "Django admin": in_admin("Retrieval count"),
             "votes": on("memory-votes", "Retrieved # times in all", Memory),
             "memories": cell("memories", "Retrieved", Memory, query="q=Firmware+2.3.4&by=words"),
             "API": answered("memories/{Memory}", lambda found: found["retrieval_count"]),
@@ -64,6 +74,7 @@ OF_ROWS: Mapping[str, Figure] = {
         column(Memory, "tokens_o200k_base"),
         {
             "memory": on("memory", "Tokens # o200k_base", Memory),
+            "Django admin": in_admin("Tokens o200k base"),
             "memories": cell("memories", "Tokens", Memory, query="q=Firmware+2.3.4&by=words"),
             "API": answered("memories/{Memory}", lambda found: found["token_counts"]["o200k_base"]),
         },
@@ -193,14 +204,21 @@ OF_ROWS: Mapping[str, Figure] = {
             "API, list": answered("contexts", lambda found: _milliseconds(found["results"][0]["latency_ms"])),
         },
     ),
+    "latency of the only context of a partition": Figure(
+        lambda filled: _milliseconds(_receipts_of_partition(filled).get().latency_ms),
+        {
+            "agents": on("agents", f"{_PARTITION} 1 .*? % .*? % # ms", query="by=partition"),
+            "context log": on("context-log", r"of [\d,]+ tokens \d+ # ms", query=f"range=7d&partition={_PARTITION}"),
+        },
+    ),
     "expected memories of a golden question": Figure(
         lambda filled: filled.row(GoldenQuestion).evidence.count(),
         {
             "golden questions": cell("golden-questions", "Memories", GoldenQuestion, "of #"),
             "golden question": on("golden-question", "Expected memories # memories,", GoldenQuestion),
-            "budget curve": on("budget-curve", "expects # memories,", query=_EXPECTING),
+            "budget curve": on("budget-curve", "expects # memories,", query=EXPECTING),
             "saved question": on("budgets", "expects # memories,"),
-            "workbench": on("context-preview", "golden question, # memories,", query=_EXPECTING),
+            "workbench": on("context-preview", "golden question, # memories,", query=EXPECTING),
             "API": answered("golden-questions/{GoldenQuestion}", lambda found: len(found["memory_ids"])),
         },
     ),
@@ -209,9 +227,9 @@ OF_ROWS: Mapping[str, Figure] = {
         {
             "golden questions": cell("golden-questions", "Memories", GoldenQuestion),
             "golden question": on("golden-question", r"Expected memories \d+ memories, # live", GoldenQuestion),
-            "budget curve": on("budget-curve", r"expects \d+ memories, # live", query=_EXPECTING),
+            "budget curve": on("budget-curve", r"expects \d+ memories, # live", query=EXPECTING),
             "saved question": on("budgets", r"expects \d+ memories, # live"),
-            "workbench": on("context-preview", r"golden question, \d+ memories, # live", query=_EXPECTING),
+            "workbench": on("context-preview", r"golden question, \d+ memories, # live", query=EXPECTING),
             "evaluation": _evaluated_evidence,
             "API": answered("golden-questions/{GoldenQuestion}", lambda found: len(found["live_memory_ids"])),
         },

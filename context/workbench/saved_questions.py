@@ -7,7 +7,7 @@ preview through the real assembly, so nothing is stored or counted.
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -47,8 +47,8 @@ class SavedQuestion:
     evidence_total: int = 0
 
     @classmethod
-    def of_golden(cls, row: GoldenQuestion) -> Self:
-        """Return a row read `with_evidence`."""
+    def of_golden(cls, row: Any) -> Self:
+        """Return the saved question of a golden question that was read `with_evidence`."""
         return cls(
             row.text,
             row.partition_path,

@@ -84,17 +84,16 @@ def evaluation_corpus_from_corpus(corpus: Corpus) -> EvaluationCorpus:
 
 
 def evaluation_corpus_from_golden_questions(tenant_id: UUID, *, now: datetime) -> EvaluationCorpus:
-    """Return the tenant's golden questions that have evidence; inside a scope.
+    """Return the tenant's golden questions that have live evidence; inside a scope.
 
     Raises `InvalidInput` `no_questions`.
     """
-    rows = GoldenQuestion.objects.for_tenant(tenant_id).not_removed()
-    evidence = rows.evidence_ids()
+    rows = GoldenQuestion.objects.for_tenant(tenant_id).not_removed().with_evidence(now)
     questions = [
         EvaluationQuestion(
             str(row.pk),
             row.text,
-            frozenset(map(str, evidence[row.pk])),
+            frozenset(map(str, row.live_memory_ids)),
             asked_at=now,
             partition=row.partition_path,
             category=row.category,
@@ -102,7 +101,7 @@ def evaluation_corpus_from_golden_questions(tenant_id: UUID, *, now: datetime) -
             as_of=row.as_of,
         )
         for row in rows.oldest_first()
-        if row.pk in evidence
+        if row.live_memory_ids
     ]
     if not questions:
         detail = "There are no golden questions with existing memories yet. Add some in the context workbench."

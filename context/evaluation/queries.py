@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import Count, F, Q, Value
+from django.db.models.functions import Coalesce
 
 from memories.tenancy.queries.conditions import path_condition
 from memories.tenancy.queries.methods import rows_by, rows_of, rows_ordered_by, rows_where, rows_within, rows_without
@@ -85,32 +86,32 @@ class GoldenQuestionQuerySet(TenantRows):
     with_question = rows_by("text", "partition_path", "as_of")
     #: Questions with this text and partition, at any time.
     with_text = rows_by("text", "partition_path")
+    #: Questions with this memory as evidence, live or not.
+    expecting = rows_by("evidence__memory_id")
     within = rows_within("partition_path")
 
-    def with_memory_ids(self, reach: str) -> Self:
-        """Add the evidence within `reach` as `memory_ids`, archived memories included."""
-        is_within = path_condition("evidence__memory__partition_path", reach, exact=False) or None
-        evidence = ArrayAgg("evidence__memory_id", filter=is_within, default=Value([]), order_by="evidence__memory_id")
-        return self.annotate(memory_ids=evidence)
+    def with_evidence(self, now: datetime, reach: str = "") -> Self:
+        """Add the evidence within `reach`: `memory_ids`, `live_memory_ids`, `archived_count` and `expired_count`.
 
-    def with_counts(self, now: datetime) -> Self:
-        """Add the size of the evidence: `memory_count`, `archived_count`, `expired_count` and `live_count`."""
-        is_archived = Q(evidence__memory__archived_at__isnull=False)
-        is_expired = Q(evidence__memory__archived_at__isnull=True, evidence__memory__expires_at__lte=now)
+        Evidence is live unless it is archived or expired at the time that the question is about: no context of that
+        time can include it. `memory_ids` contains all evidence.
+        """
+        at = Coalesce(F("as_of"), now)
+        column = "evidence__memory__{}".format
+        exists = Q(evidence__isnull=False) & path_condition(column("partition_path"), reach, exact=False)
+        is_kept = Q(**{column("archived_at__isnull"): True}) | Q(**{column("archived_at__gt"): at})
+        is_unexpired = Q(**{column("expires_at__isnull"): True}) | Q(**{column("expires_at__gt"): at})
+        is_archived, is_expired = Q(**{column("archived_at__lte"): at}), Q(**{column("expires_at__lte"): at})
+
+        def ids(condition: Q) -> ArrayAgg:
+            return ArrayAgg(column("id"), filter=condition, default=Value([]), order_by=column("id"))
+
         return self.annotate(
-            memory_count=Count("evidence"),
-            archived_count=Count("evidence", filter=is_archived),
-            expired_count=Count("evidence", filter=is_expired),
-            live_count=F("memory_count") - F("archived_count") - F("expired_count"),
+            memory_ids=ids(exists),
+            live_memory_ids=ids(exists & is_kept & is_unexpired),
+            archived_count=Count("evidence", filter=exists & is_archived),
+            expired_count=Count("evidence", filter=exists & is_kept & is_expired),
         )
-
-    def evidence_ids(self) -> dict[UUID, list[UUID]]:
-        """Return the evidence of each question, without archived memories."""
-        evidence: dict[UUID, list[UUID]] = {}
-        rows: Any = self.filter(evidence__memory__archived_at__isnull=True).order_by("evidence__memory_id")
-        for question_id, memory_id in rows.values_list("pk", "evidence__memory_id"):
-            evidence.setdefault(question_id, []).append(memory_id)
-        return evidence
 
     def locked(self) -> Self:
         return self.select_for_update(no_key=True, of=("self",))

@@ -43,12 +43,14 @@ class CurvePoint(NamedTuple):
 class BudgetCurve:
     """The points from the smallest budget on, and the index of the knee, None without one.
 
-    `inclusion` is the smallest budget found that includes as much of the evidence as any does, None without evidence.
+    `evidence` counts the live evidence, `evidence_total` all of it. `inclusion` is the smallest budget found that
+    includes as much of the evidence as any does, None without live evidence.
     """
 
     points: Sequence[CurvePoint]
     knee: int | None
     evidence: int
+    evidence_total: int
     warnings: Sequence[str]
     inclusion: InclusionPoint | None = None
 
@@ -98,15 +100,17 @@ def budget_curve_of_request(
     )
     retrieved = prepare_repacking(resolved, tenant_id)
     with tenant_scope(tenant_id):
-        golden = GoldenQuestion.objects.for_tenant(tenant_id).not_removed()
-        evidence = golden.with_text(request.query.strip(), request.partition or "").evidence_ids()
-    expected = {memory_id for ids in evidence.values() for memory_id in ids}
+        rows = GoldenQuestion.objects.for_tenant(tenant_id).not_removed().with_evidence(now)
+        golden = list(rows.with_text(request.query.strip(), request.partition or ""))
+    evidence = {memory_id for row in golden for memory_id in row.memory_ids}
+    expected = {memory_id for row in golden for memory_id in row.live_memory_ids}
     points: list[CurvePoint] = []
     for budget in budgets:
         points.append(_point(budget, retrieved.trimmed_at(budget), expected, points[-1].score if points else 0.0))
     notices = dict.fromkeys(notice.detail for notice in retrieved.candidates.notices)
     knee = knee_index(budgets, [point.score for point in points])
-    return BudgetCurve(points, knee, len(expected), list(notices), _inclusion(retrieved, points, expected))
+    inclusion = _inclusion(retrieved, points, expected)
+    return BudgetCurve(points, knee, len(expected), len(evidence), list(notices), inclusion)
 
 
 def _best_share(points: Sequence[CurvePoint]) -> float:

@@ -7,7 +7,7 @@ preview through the real assembly, so nothing is stored or counted.
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -29,7 +29,9 @@ _RECENT_MAX = 6
 
 @dataclass(frozen=True)
 class SavedQuestion:
-    """A query and its partition; a golden question also has evidence, and may be about an earlier time.
+    """A query and its partition; a golden question may be about an earlier time.
+
+    A golden question also has live `evidence`, and `evidence_total` counts all of its evidence.
 
     `max_tokens` is the budget that it was asked with, None for that of the profile. If the query is too long for a URL,
     the golden question or a receipt (`receipt_id`) is named instead.
@@ -42,10 +44,20 @@ class SavedQuestion:
     golden_id: UUID | None = None
     max_tokens: int | None = None
     receipt_id: UUID | None = None
+    evidence_total: int = 0
 
     @classmethod
-    def of_golden(cls, row: GoldenQuestion, evidence: Collection[UUID] = ()) -> Self:
-        return cls(row.text, row.partition_path, evidence, row.as_of, row.pk, row.max_tokens)
+    def of_golden(cls, row: Any) -> Self:
+        """Return the saved question of a golden question that was read `with_evidence`."""
+        return cls(
+            row.text,
+            row.partition_path,
+            row.live_memory_ids,
+            row.as_of,
+            row.pk,
+            row.max_tokens,
+            evidence_total=len(row.memory_ids),
+        )
 
     @property
     def query_string(self) -> str:
@@ -116,12 +128,11 @@ def demo_questions(tenant_name: str) -> list[SavedQuestion]:
     return [SavedQuestion(*row) for row in demo_questions_for_tenant(tenant_name)]
 
 
-def saved_questions(tenant_id: UUID, tenant_name: str) -> tuple[list[SavedQuestion], int]:
+def saved_questions(tenant_id: UUID, tenant_name: str, *, now: datetime) -> tuple[list[SavedQuestion], int]:
     """Return at most `SAVED_QUESTIONS_MAX` questions, and the number of golden ones; inside a scope."""
     questions = GoldenQuestion.objects.for_tenant(tenant_id).not_removed()
-    golden = list(questions.newest_first()[:SAVED_QUESTIONS_MAX])
-    evidence = questions.with_ids(row.pk for row in golden).evidence_ids()
-    found = [SavedQuestion.of_golden(row, evidence.get(row.pk, ())) for row in golden]
+    golden = questions.with_evidence(now).newest_first()[:SAVED_QUESTIONS_MAX]
+    found = [SavedQuestion.of_golden(row) for row in golden]
     known = {(each.query, each.partition) for each in found}
     others = recent_questions(tenant_id) or demo_questions(tenant_name)
     found += [each for each in others if (each.query, each.partition) not in known]

@@ -47,7 +47,7 @@ class GoldenQuestionEndpointBase(Endpoint):
     def rows(self) -> GoldenQuestionQuerySet:
         """Return the questions within the key's reach."""
         rows: GoldenQuestionQuerySet = GoldenQuestion.objects.for_tenant(self.tenant_id)
-        return rows.within(self.key.partition_prefix).with_memory_ids(self.key.partition_prefix)
+        return rows.within(self.key.partition_prefix).with_evidence(self.now, self.key.partition_prefix)
 
     def question(self, question_id: UUID) -> GoldenQuestion:
         """Return one question; inside a scope. Raises `NotFound`."""

@@ -96,7 +96,7 @@ class GoldenQuestionListInput(PageInput):
 
 
 class GoldenQuestionOutput(serializers.Serializer[Any]):
-    """A golden question, read `with_memory_ids`."""
+    """A golden question, read `with_evidence`."""
 
     id = serializers.UUIDField()
     text = serializers.CharField()
@@ -106,6 +106,10 @@ class GoldenQuestionOutput(serializers.Serializer[Any]):
     as_of = serializers.DateTimeField(allow_null=True)
     max_tokens = serializers.IntegerField(allow_null=True)
     memory_ids = serializers.ListField(child=serializers.UUIDField(), help_text="The evidence of the question.")
+    live_memory_ids = serializers.ListField(
+        child=serializers.UUIDField(),
+        help_text="The evidence that a context can include: neither archived nor expired at the time of the question.",
+    )
     created_at = serializers.DateTimeField()
     created_by = serializers.CharField(allow_blank=True)
     removed_at = serializers.DateTimeField(allow_null=True)

@@ -41,7 +41,7 @@ _COLUMNS = (SortColumn("collected", "created_at", datetime),)
 def golden_questions(request: HtmxRequest) -> HttpResponseBase:
     """The questions with the size of their evidence, newest first."""
     with tenant_scope(request.tenant.id):
-        rows = GoldenQuestion.objects.for_tenant(request.tenant.id).not_removed().with_counts(timezone.now())
+        rows = GoldenQuestion.objects.for_tenant(request.tenant.id).not_removed().with_evidence(timezone.now())
         page = {"section": "golden-questions", "table": read_table(request, _COLUMNS, rows.page)}
         page |= {"questions": rows.row_count(), "questions_min": QUESTIONS_MIN}
     return render_page(request, "context/evaluation/golden_questions.html", page, fragment="rows")
@@ -92,7 +92,6 @@ def golden_question(request: HtmxRequest, question_id: UUID) -> HttpResponseBase
         "section": "golden-questions",
         "question": question,
         "memories": [row.memory for row in evidence],
-        "now": timezone.now(),
         "form": form,
         "preview_query": SavedQuestion.of_golden(question).query_string,
     }
@@ -100,7 +99,8 @@ def golden_question(request: HtmxRequest, question_id: UUID) -> HttpResponseBase
 
 
 def _question(request: HtmxRequest, question_id: UUID) -> GoldenQuestion:
-    row: GoldenQuestion = get_object_or_404(GoldenQuestion.objects.for_tenant(request.tenant.id), pk=question_id)
+    rows = GoldenQuestion.objects.for_tenant(request.tenant.id).with_evidence(timezone.now())
+    row: GoldenQuestion = get_object_or_404(rows, pk=question_id)
     return row
 
 

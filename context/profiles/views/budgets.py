@@ -83,7 +83,7 @@ def _effect_inputs(
     """Return the inputs for the effect of the form; inside a scope."""
     current = find_budget_profile(request.tenant.id, name)
     if typed is None and questions is None:
-        questions, _ = saved_questions(request.tenant.id, request.tenant.name)
+        questions, _ = saved_questions(request.tenant.id, request.tenant.name, now=timezone.now())
     trial = BudgetTrialForm(typed if typed is not None else _first_question(request, name, questions or []))
     # A preview keeps the version that its form was opened with, so that saving it finds a version saved since.
     seen = whole_number(request.GET.get("edited_from"))
@@ -94,7 +94,7 @@ def _effect_inputs(
 def _profile_page(request: HtmxRequest, name: str, typed: QueryDict | None) -> dict[str, Any]:
     """Return everything but the form and its effect; inside a scope."""
     rows = budget_profile_versions(request.tenant.id, name)
-    questions, known = saved_questions(request.tenant.id, request.tenant.name)
+    questions, known = saved_questions(request.tenant.id, request.tenant.name, now=timezone.now())
     return _effect_inputs(request, name, typed, questions) | {
         "profiles": current_budget_profiles(request.tenant.id),
         "retired": retired_budget_profiles(request.tenant.id),

@@ -87,15 +87,15 @@ def _tried(
     *,
     has_own_budgets: bool = True,
 ) -> dict[str, Any]:
-    tenant_id = request.tenant.id
+    tenant_id, now = request.tenant.id, timezone.now()
     with tenant_scope(tenant_id):
-        questions, known = saved_questions(tenant_id, request.tenant.name)
+        questions, known = saved_questions(tenant_id, request.tenant.name, now=now)
     if not has_own_budgets:
         questions = [replace(each, max_tokens=None) for each in questions]
     page: dict[str, Any] = {"questions": questions, "known": known}
     if not form.errors:
         with errors_on_form(form):
-            by, now = operator_actor(request.operator), timezone.now()
+            by = operator_actor(request.operator)
             page["effect"] = saved_question_effects(
                 questions,
                 before,

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
+from django.utils import timezone
 
 from context.evaluation.report import evaluation_report, published_evidence_rows
 from context.evaluation.runs import DEFAULT_EVALUATION_BUDGETS
@@ -137,7 +138,7 @@ def _profile_page(request: HtmxRequest, name: str, version: str | None) -> dict[
     changes = AuditEntry.objects.for_tenant(tenant_id).about_any("scoring_profile", [name]).newest_first()
     shown = list(runs.without_details()[:RUNS_SHOWN_MAX])
     report = evaluation_report(shown[0]) if shown else None
-    questions, known = saved_questions(tenant_id, request.tenant.name)
+    questions, known = saved_questions(tenant_id, request.tenant.name, now=timezone.now())
     bases = {f"{row.name} {row.version}": row for row in versions}
     return {
         "section": "scoring-profiles",

@@ -110,7 +110,7 @@ def _is_expected(tenant_id: UUID, form: ExplanationForm, memory_id: UUID) -> boo
     with tenant_scope(tenant_id):
         rows = GoldenQuestion.objects.for_tenant(tenant_id).not_removed()
         same = rows.with_question(fields["query"].strip(), fields["partition"], fields["as_of"])
-        return any(memory_id in ids for ids in same.evidence_ids().values())
+        return bool(same.expecting(memory_id).exists())
 
 
 def _change(request: HtmxRequest) -> HttpResponseBase:

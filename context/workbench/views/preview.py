@@ -172,13 +172,10 @@ def _golden(request: HtmxRequest, form: PreviewForm, own: str) -> dict[str, Any]
     partition, as_of = form.cleaned_data["partition"], form.cleaned_data["as_of"]
     with tenant_scope(request.tenant.id):
         rows = GoldenQuestion.objects.for_tenant(request.tenant.id).not_removed().with_question(text, partition, as_of)
-        known = rows.with_counts(timezone.now()).first()
-        evidence = rows.evidence_ids() if known else {}
+        known = rows.with_evidence(timezone.now()).first()
     values = {"text": text, "partition": partition, "as_of": "" if as_of is None else as_of.isoformat(), "back": own}
     values["max_tokens"] = form.cleaned_data["max_tokens"] or ""
-    return values | (
-        {"id": known.pk, "count": known.memory_count, "evidence": evidence.get(known.pk, [])} if known else {}
-    )
+    return values | ({"id": known.pk, "question": known} if known else {})
 
 
 def preview_query_string(query: QueryDict) -> str:

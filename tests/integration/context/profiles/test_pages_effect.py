@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from context.models import ScoringProfileVersion
 from context.profiles.budget_profiles import current_budget_profile
@@ -147,7 +148,7 @@ def test_golden_questions_come_first_and_no_more_than_a_few(client: Client, tena
     for number in range(SAVED_QUESTIONS_MAX + 3):
         golden(tenant, f"Question {number} about ERR_4012?", memory)
     with tenant_scope(tenant.pk):
-        found, known = saved_questions(tenant.pk, tenant.name)
+        found, known = saved_questions(tenant.pk, tenant.name, now=timezone.now())
     assert (len(found), known) == (SAVED_QUESTIONS_MAX, SAVED_QUESTIONS_MAX + 3)
     assert all(each.evidence == [memory.pk] for each in found)
     shown = " ".join(text_of(client.get(page("budgets", tenant))).split())

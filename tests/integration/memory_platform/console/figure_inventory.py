@@ -15,10 +15,12 @@ from context.models import GoldenQuestion, Receipt
 from context.profiles.budget_profiles import find_budget_profile
 from memories.embeddings.status import failed_embedding_backlogs, waiting_embeddings
 from memories.hygiene.findings import pair_backlogs
-from memories.models import Memory, Partition, Snapshot, TenantMemo
+from memories.models import Memory, MemoryVersion, Partition, Snapshot, TenantMemo
+from memories.services.store.moments import PointInTime
 from memory_platform.console.action_items import action_items
 from memory_platform.web.time_ranges import DEFAULT_SPAN
 from tests.integration.memory_platform.console.figure_reading import (
+    EXPECTING,
     Figure,
     FilledTenant,
     Read,
@@ -43,6 +45,17 @@ def _contexts(column: str) -> Read:
         return float(sum(getattr(each, column) for each in bins.values()))
 
     return read
+
+
+def _memories_of_snapshot(filled: FilledTenant) -> float:
+    moment = PointInTime.recorded(filled.row(Snapshot).recorded_at)
+    rows = (model.objects.for_tenant(filled.tenant.pk).at(moment) for model in (Memory, MemoryVersion))
+    return float(sum(each.row_count() for each in rows))
+
+
+def _added_since_snapshot(filled: FilledTenant) -> float:
+    counts = filled.json("snapshots/{Snapshot}/compare")["counts"]
+    return float(counts["added"] - counts["removed"])
 
 
 def _pairs(kind: str, noun: str) -> Figure:
@@ -124,6 +137,13 @@ OF_TENANT: Mapping[str, Figure] = {
             "memories": listed("memories", 'data-label="Confidence"', "state=failed"),
         },
     ),
+    "memories at the time of a snapshot": Figure(
+        _memories_of_snapshot,
+        {
+            "snapshot": on("snapshot", "Compare Before the sensor refit # memories", Snapshot),
+            "API": lambda filled: filled.tally.live - _added_since_snapshot(filled),
+        },
+    ),
     "open sessions": Figure(
         lambda filled: Session.objects.for_tenant(filled.tenant.pk).open().row_count(),
         {
@@ -198,7 +218,7 @@ OF_TENANT: Mapping[str, Figure] = {
         lambda filled: GoldenQuestion.objects.for_tenant(filled.tenant.pk).not_removed().row_count(),
         {
             "golden questions": on("golden-questions", "# questions. Publishing"),
-            "budget curve": on("budget-curve", "Runs all # golden questions"),
+            "budget curve": on("budget-curve", "Runs all # golden questions", query=EXPECTING),
             "embedding comparison": on("embedding-comparison", "your # golden questions"),
             "budget profile": on("budgets", "# golden questions, then recent"),
             "API": answered("golden-questions?page_size=200", lambda found: len(found["results"])),
@@ -247,6 +267,10 @@ TEMPLATES: Mapping[str, set[str]] = {
         *("context/profiles/budget_profiles", "context/workbench/_workbench_controls"),
         *("context/workbench/explanation", "context/workbench/profiles_compare"),
     },
-    "live_count": {"context/evaluation/golden_questions"},
+    "live_memory_ids": {
+        *("context/evaluation/golden_question", "context/evaluation/golden_questions"),
+        "context/workbench/_context_result",
+    },
+    "p50_ms": {"context/receipts/agents"},
     "latency_ms": {"context/receipts/context_log"},
 }

@@ -9,12 +9,15 @@ from typing import Any
 from uuid import UUID
 
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 from rest_framework.test import APIClient
 
 from memories.models import Memory, Tenant
 from tests.integration.page_helpers import page, text_of
 
+#: The inputs of the pages that assemble the golden question.
+EXPECTING = "query=What+does+ERR_4012+mean%3F"
 _NUMBER = r"([\d,]+(?:\.\d+)?)"
 
 
@@ -103,6 +106,18 @@ def cell(name: str, label: str, row: type, pattern: str = "#", query: str = "") 
         number = re.search(pattern.replace("#", _NUMBER, 1), _plain(found[1]))
         assert number, (name, label, _plain(found[1]))
         return number_of(number[1])
+
+    return read
+
+
+def in_admin(label: str) -> Read:
+    """Read a field of the memory in Django admin."""
+
+    def read(filled: FilledTenant) -> float:
+        text = _plain(filled.html(reverse("admin:memories_memory_change", args=[filled.ids["Memory"]])))
+        found = re.search(rf"{label}: {_NUMBER}", text)
+        assert found, f"Django admin shows no {label}"
+        return number_of(found[1])
 
     return read
 

@@ -1,25 +1,61 @@
 """Figures of one row each: a memory, a context, a session, a compaction. See `figure_inventory`."""
 
 from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
 
 from compaction.models import Compaction, Erasure, Session
+from context.evaluation.corpora import evaluation_corpus_from_golden_questions
 from context.models import EvaluationRun, GoldenQuestion, Receipt
 from memories.models import Memory, PartitionSummary
+from memories.tenancy.scopes import tenant_scope
+from memory_platform.web.templatetags.figures import milliseconds
 from tests.integration.memory_platform.console.figure_reading import (
+    EXPECTING,
     Figure,
+    FilledTenant,
     answered,
     cell,
     column,
+    in_admin,
+    number_of,
     on,
     percent,
     share_of,
 )
+
+#: A partition with one context in the last seven days.
+_PARTITION = "agent=support/user=c-10482"
+
+
+def _receipts_of_partition(filled: FilledTenant) -> Any:
+    since = timezone.now() - timedelta(days=7)
+    return Receipt.objects.for_tenant(filled.tenant.pk).filter(partition_path=_PARTITION, created_at__gte=since)
+
+
+def _milliseconds(value: float) -> float:
+    return number_of(milliseconds(value).removesuffix(" ms"))
+
+
+def _recall(measured: Mapping[str, Any]) -> float:
+    return round(100 * measured["measures"]["recall"]["value"], 1)
+
+
+def _evaluated_evidence(filled: FilledTenant) -> int:
+    with tenant_scope(filled.tenant.pk):
+        corpus = evaluation_corpus_from_golden_questions(filled.tenant.pk, now=timezone.now())
+    (question,) = (each for each in corpus.golden if each.id == str(filled.ids["GoldenQuestion"]))
+    return len(question.evidence)
+
 
 OF_ROWS: Mapping[str, Figure] = {
     "usefulness": Figure(
         share_of(Memory, "usefulness_score"),
         {
             "memory": on("memory", "Usefulness # %", Memory),
+            "Django admin": lambda filled: percent(in_admin("Usefulness score")(filled)),
             "votes": on("memory-votes", "usefulness # %", Memory),
             "API": answered("memories/{Memory}", lambda found: percent(found["usefulness_score"])),
         },
@@ -28,6 +64,7 @@ OF_ROWS: Mapping[str, Figure] = {
         column(Memory, "retrieval_count"),
         {
             "memory": on("memory", "Retrieved # times", Memory),
+            "Django admin": in_admin("Retrieval count"),
             "votes": on("memory-votes", "Retrieved # times in all", Memory),
             "memories": cell("memories", "Retrieved", Memory, query="q=Firmware+2.3.4&by=words"),
             "API": answered("memories/{Memory}", lambda found: found["retrieval_count"]),
@@ -37,6 +74,7 @@ OF_ROWS: Mapping[str, Figure] = {
         column(Memory, "tokens_o200k_base"),
         {
             "memory": on("memory", "Tokens # o200k_base", Memory),
+            "Django admin": in_admin("Tokens o200k base"),
             "memories": cell("memories", "Tokens", Memory, query="q=Firmware+2.3.4&by=words"),
             "API": answered("memories/{Memory}", lambda found: found["token_counts"]["o200k_base"]),
         },
@@ -150,12 +188,50 @@ OF_ROWS: Mapping[str, Figure] = {
             "API": answered("evaluations/{EvaluationRun}", lambda found: found["total"]),
         },
     ),
-    "live evidence of a golden question": Figure(
-        lambda filled: len(filled.row(GoldenQuestion).evidence.all()),
+    "recall of an evaluation": Figure(
+        lambda filled: _recall(next(iter(filled.row(EvaluationRun).results.values()))["report"]["total"]),
+        {
+            "evaluations": cell("evaluations", "Evidence included", EvaluationRun, "# %"),
+            "evaluation": on("evaluation", "Time p95 .*? tokens # %", EvaluationRun),
+            "API": answered("evaluations/{EvaluationRun}", lambda found: _recall(found["results"][0])),
+        },
+    ),
+    "latency of a context": Figure(
+        lambda filled: _milliseconds(filled.row(Receipt).latency_ms),
+        {
+            "context log": cell("context-log", "Latency", Receipt, "# ms"),
+            "receipt": on("receipt", "items excluded · # ms", Receipt),
+            "API, list": answered("contexts", lambda found: _milliseconds(found["results"][0]["latency_ms"])),
+        },
+    ),
+    "latency of the only context of a partition": Figure(
+        lambda filled: _milliseconds(_receipts_of_partition(filled).get().latency_ms),
+        {
+            "agents": on("agents", f"{_PARTITION} 1 .*? % .*? % # ms", query="by=partition"),
+            "context log": on("context-log", r"of [\d,]+ tokens \d+ # ms", query=f"range=7d&partition={_PARTITION}"),
+        },
+    ),
+    "expected memories of a golden question": Figure(
+        lambda filled: filled.row(GoldenQuestion).evidence.count(),
+        {
+            "golden questions": cell("golden-questions", "Memories", GoldenQuestion, "of #"),
+            "golden question": on("golden-question", "Expected memories # memories,", GoldenQuestion),
+            "budget curve": on("budget-curve", "expects # memories,", query=EXPECTING),
+            "saved question": on("budgets", "expects # memories,"),
+            "workbench": on("context-preview", "golden question, # memories,", query=EXPECTING),
+            "API": answered("golden-questions/{GoldenQuestion}", lambda found: len(found["memory_ids"])),
+        },
+    ),
+    "live expected memories of a golden question": Figure(
+        lambda filled: filled.row(GoldenQuestion).memories.live(timezone.now()).count(),
         {
             "golden questions": cell("golden-questions", "Memories", GoldenQuestion),
-            "golden question": on("golden-question", "Expected memories # memor", GoldenQuestion),
-            "API": answered("golden-questions/{GoldenQuestion}", lambda found: len(found["memory_ids"])),
+            "golden question": on("golden-question", r"Expected memories \d+ memories, # live", GoldenQuestion),
+            "budget curve": on("budget-curve", r"expects \d+ memories, # live", query=EXPECTING),
+            "saved question": on("budgets", r"expects \d+ memories, # live"),
+            "workbench": on("context-preview", r"golden question, \d+ memories, # live", query=EXPECTING),
+            "evaluation": _evaluated_evidence,
+            "API": answered("golden-questions/{GoldenQuestion}", lambda found: len(found["live_memory_ids"])),
         },
     ),
     "tokens of a partition summary": Figure(

@@ -197,8 +197,8 @@ def test_measuring_pages_have_a_draft_questions_and_two_evaluations_to_show(demo
     questions = steps("steering", "collect_golden_question")
     with tenant_scope(demo.pk):
         drafts = list(ScoringProfileVersion.objects.for_tenant(demo.pk).versions())
-        wanted = GoldenQuestion.objects.for_tenant(demo.pk).not_removed().with_counts(timezone.now()).oldest_first()
-        counts = [(row.text, row.memory_count, row.live_count) for row in wanted]
+        wanted = GoldenQuestion.objects.for_tenant(demo.pk).not_removed().with_evidence(timezone.now()).oldest_first()
+        counts = [(row.text, len(row.memory_ids), len(row.live_memory_ids)) for row in wanted]
         runs = list(EvaluationRun.objects.for_tenant(demo.pk).newest_first())
     assert [(row.version, row.based_on, row.state) for row in drafts] == [
         (2, "support-recall 1", "evaluated"),

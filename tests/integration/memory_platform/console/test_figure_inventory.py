@@ -42,6 +42,8 @@ def vary(tenant: Tenant) -> None:
     MemoryPair.objects.store(
         tenant.pk, [("contradiction", *pair, 0.95, f"hash {place}") for place, pair in enumerate(pairs)], now
     )
+    question = GoldenQuestion.objects.for_tenant(tenant.pk).latest("created_at")
+    question.memories.add(ids[0], ids[2], through_defaults={"tenant": tenant})
     runs = Run.objects.for_tenant(tenant.pk)
     runs.filter(pk=runs.latest("created_at").pk).update(state="failed", error_code="provider_failed", finished_at=now)
     evaluations = EvaluationRun.objects.for_tenant(tenant.pk).filter(state="queued")

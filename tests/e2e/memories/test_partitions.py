@@ -38,7 +38,7 @@ def test_tree_opens_level_by_level_and_leads_to_a_partition(console: Page, many:
     console.goto(page("partitions", many))
     tree = console.locator("#tree")
     expect(tree).not_to_contain_text("user=u1")
-    tree.get_by_role("link", name="More after agent=support on").click()
+    tree.get_by_role("link", name="Show more after agent=support").click()
     expect(tree).to_contain_text("user=u0")
     expect(tree.locator(UNBOUND)).to_have_count(0)
     node = tree.locator("li.tree-node", has=console.get_by_role("link", name="user=u0")).first
@@ -47,7 +47,7 @@ def test_tree_opens_level_by_level_and_leads_to_a_partition(console: Page, many:
     expect(node).to_contain_text("topic=t1")
     expect(node).not_to_contain_text("topic=t2")
     expect(tree.locator(UNBOUND)).to_have_count(0)
-    node.get_by_role("link", name="More after user=u0/topic=t1 on").click()
+    node.get_by_role("link", name="Show more after user=u0/topic=t1").click()
     expect(node).to_contain_text("topic=t2")
     assert console.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
     node.get_by_role("link", name="topic=t1").click()
@@ -67,7 +67,7 @@ def test_tree_is_walked_without_a_script(browser: Browser, live_server: Any, olg
     context.add_cookies([{"name": "sessionid", "value": session, "url": live_server.url}])
     tab = context.new_page()
     tab.goto(f"{page('partitions', many)}?{urlencode({'partition': 'user=u2'})}")
-    tab.locator(".tree-rest a", has_text="More after user=u2/topic=t1 on").click()
+    tab.locator(".tree-rest a", has_text="Show more after user=u2/topic=t1").click()
     expect(tab.locator("#tree")).to_contain_text("topic=t2")
     tab.get_by_role("link", name="topic=t2").click()
     expect(tab.get_by_role("heading", level=1)).to_have_text("user=u2/topic=t2")

@@ -173,7 +173,8 @@ urls = [f"/api/v1/sessions/{each}/compact" for each in sys.argv[2:]]
 statuses = [client.post(url, {}, HTTP_HOST="localhost").status_code for url in urls]
 assert statuses == [202] * len(statuses), statuses
 """
-SWEEP = "from compaction import tasks\nassert tasks.sweep_runs() >= 1"
+# The worker may already have taken all runs, because each run that ends is followed by the one that waited longest.
+SWEEP = "from compaction import tasks\ntasks.sweep_runs()"
 
 
 @pytest.fixture

@@ -214,7 +214,7 @@ def test_opened_node_asks_for_what_stands_below_it(client: Client, big: Tenant) 
     branch = f"{page('partition-children', big)}?{urlencode({'partition': 'user=u3'})}"
     part = client.get(branch, headers=HTMX)
     assert [node.path for node in part.context["nodes"]] == ["user=u3/topic=t0", "user=u3/topic=t1"]
-    assert "More after user=u3/topic=t1 on" in text_of(part)
+    assert "Show more after user=u3/topic=t1" in text_of(part)
     assert "<html" not in text_of(part)
     assert client.get(branch)["Location"] == f"{page('partitions', big)}?partition=user%3Du3"
     assert client.get(page("partition-children", big) + "?partition=nonsense").status_code == 404

@@ -32,7 +32,7 @@ ORDER BY at
 _END_OTHERS = """
 SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = %s AND pid <> pg_backend_pid()
 """
-OTHER = f"drill_{servers.worker_number()}"
+OTHER = f"drill_of_{servers.worker_number()}_"
 
 
 def disconnect() -> None:
@@ -126,7 +126,9 @@ def dump() -> Iterator[tuple[dict[str, Any], Any]]:
             while found[1].read(1024 * 1024):
                 pass
     with superuser("postgres") as server:
-        names = [row[0] for row in server.execute("SELECT datname FROM pg_database WHERE datname LIKE 'drill%'")]
+        # the databases of other workers, which share the server, are left alone
+        rows = server.execute("SELECT datname FROM pg_database WHERE starts_with(datname, %s)", [OTHER])
+        names = [row[0] for row in rows]
         for name in names:
             server.execute(f"DROP DATABASE {name} WITH (FORCE)")
     assert set(names) <= {OTHER}, "a restore left a database"

@@ -47,7 +47,9 @@ def shown(response: Any) -> list[str]:
 
 def head_of(text: str) -> tuple[str, str]:
     """What the head of the table says of its order, and where a click on it leads."""
-    head = re.search(r'<th scope="col"(?: aria-sort="([a-z]+)")?><a class="sort" id="sort-when" href="([^"]+)"', text)
+    head = re.search(
+        r'<th scope="col"[^>]*?(?: aria-sort="([a-z]+)")?><a class="sort" id="sort-when" href="([^"]+)"', text
+    )
     assert head is not None
     return head[1], unescape(head[2])
 

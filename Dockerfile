@@ -20,8 +20,8 @@ RUN python manage.py collectstatic --noinput --verbosity 0 \
     && python -m compileall -q memories context compaction memory_platform
 
 FROM ${PYTHON_IMAGE}
-ENV PATH=/venv/bin:/venv/postgres/18/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 MALLOC_ARENA_MAX=2 DATA_DIR=/data
-RUN useradd --system --uid 10001 --no-create-home memory && install --directory --owner memory /data
+ENV PATH=/venv/bin:/venv/postgres/18/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 MALLOC_ARENA_MAX=2 DATA_DIR=/tmp/memory
+RUN useradd --system --uid 10001 --no-create-home memory
 COPY --from=build /venv /venv
 COPY --from=build /app /app
 WORKDIR /app

@@ -9,7 +9,8 @@ ATTACK_TESTS := $(addprefix tests/integration/,\
 	memories/tenancy/test_admin_isolation.py memories/tenancy/test_console_isolation.py \
 	memories/tenancy/test_row_scope_tokens.py context/assembly/test_assembly_attacks.py context/assembly/test_hidden_text.py \
 	memory_platform/console/test_sign_in_limits.py memory_platform/rest/test_api_routes.py \
-	memory_platform/rest/test_api_bounded_answers.py memory_platform/rest/test_slow_clients.py)
+	memory_platform/rest/test_api_bounded_answers.py memory_platform/rest/test_slow_clients.py \
+	memory_platform/rest/test_proxy.py)
 MEASURE_COVERAGE := --cov --cov-report=
 # The 20 files with the least coverage, and the total.
 REPORT_COVERAGE = $(PYTHON_BIN)/coverage report --sort=cover | awk 'NR <= 22 || /^TOTAL/'

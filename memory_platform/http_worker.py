@@ -20,12 +20,11 @@ from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from memory_platform.observability.memory import trim_memory
 from memory_platform.web.too_large import too_large_page
+from memory_platform.web.unread_bodies import SMALL_BODY_BYTES_MAX
 
 #: A request whose line, headers and small body take longer, or whose line and headers are larger, is refused.
 HEAD_SECONDS = 10.0
 HEAD_BYTES_MAX = 64 * 1024
-#: A body up to this size is received before the request gets a thread.
-SMALL_BODY_BYTES_MAX = 64 * 1024
 #: How long a larger body may take, and how long its request waits for a thread.
 BODY_SECONDS = 60.0
 THREAD_WAIT_SECONDS = 30.0

@@ -201,6 +201,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "memory_platform.web.unread_bodies.UnreadBodyMiddleware",
     "memory_platform.web.middleware.DatabaseRoleMiddleware",
     "memory_platform.observability.requests.RequestMiddleware",
     "memories.tenancy.api.middleware.ApiMiddleware",

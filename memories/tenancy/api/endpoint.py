@@ -21,7 +21,7 @@ from rest_framework.views import APIView
 
 from memories.models import ApiKey, IdempotencyRecord
 from memories.tenancy.api.authentication import KeyAuthentication, KeyThrottle
-from memories.tenancy.api.body_limits import SMALL_BODY_BYTES, drain, too_large
+from memories.tenancy.api.body_limits import SMALL_BODY_BYTES, too_large
 from memories.tenancy.api.etags import response_with_etag
 from memories.tenancy.api.permissions import HasScope, require_whole_tenant
 from memories.tenancy.api.slow_requests import slow_requests
@@ -90,7 +90,6 @@ class Endpoint(APIView):
         declared = int(request.META.get("CONTENT_LENGTH") or 0)
         limit = self.body_bytes_max if request.method in {"POST", "PUT", "PATCH"} else SMALL_BODY_BYTES
         if declared > limit:
-            drain(request._request, declared)
             raise too_large(limit)
         if request.method in self.whole_tenant:
             require_whole_tenant(self.key)

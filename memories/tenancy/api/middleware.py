@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.cache import patch_vary_headers
 
-from memories.tenancy.api.body_limits import DRAINED_BYTES_MAX, LARGE_BODY_BYTES, drain, too_large
+from memories.tenancy.api.body_limits import LARGE_BODY_BYTES, too_large
 from memories.tenancy.api.problems import PROBLEM_TYPE, plain_problem_response
 from memory_platform.rest.request_errors import is_api_request
 
@@ -52,10 +52,7 @@ class ApiMiddleware:
         declared = request.META.get("CONTENT_LENGTH") or "0"
         if not (declared.isascii() and declared.isdigit()):
             return plain_problem_response(400, "bad_content_length", "Content-Length is not a number.")
-        if int(declared) <= LARGE_BODY_BYTES:
-            return None
-        drain(stream, int(declared))
-        return _too_large()
+        return _too_large() if int(declared) > LARGE_BODY_BYTES else None
 
     def _take_chunks(self, request: HttpRequest, stream: IO[bytes] | None) -> HttpResponse | None:
         """Read a chunked body, which Django would treat as empty because it declares no length."""
@@ -64,7 +61,6 @@ class ApiMiddleware:
         try:
             body = stream.read(LARGE_BODY_BYTES + 1)
             if len(body) > LARGE_BODY_BYTES:
-                drain(stream, DRAINED_BYTES_MAX)
                 return _too_large()
         except Exception:  # noqa: BLE001 - each WSGI server has its own errors for chunks that it cannot read
             return plain_problem_response(400, "malformed_body", "The chunks of the body cannot be read.")

@@ -70,12 +70,17 @@ def command(name: str, *arguments: str) -> str:
     return output.getvalue().strip()
 
 
+def collect_static_files() -> None:
+    """Collect the files that pages refer to, if nothing has done so yet."""
+    if not (ROOT / "staticfiles" / "staticfiles.json").exists():
+        collect = [sys.executable, "manage.py", "collectstatic", "--noinput", "--verbosity", "0"]
+        subprocess.run(collect, cwd=ROOT, check=True)
+
+
 @contextmanager
 def running_gunicorn(folder: Path, *, threads: int) -> Iterator[int]:
     """Start one web process as `make run` does; the port on which it answers. Its log is printed at the end."""
-    if not (ROOT / "staticfiles" / "staticfiles.json").exists():  # pages name the collected files
-        collect = [sys.executable, "manage.py", "collectstatic", "--noinput", "--verbosity", "0"]
-        subprocess.run(collect, cwd=ROOT, check=True)
+    collect_static_files()
     port = free_port()
     log = (folder / "gunicorn.log").open("w+")
     arguments = ["--bind", f"127.0.0.1:{port}", "--worker-class", WEB_WORKER, "--threads", str(threads)]

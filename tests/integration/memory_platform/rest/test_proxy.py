@@ -14,10 +14,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 
 from memory_platform.embedded.supervisor import web_command
 from tests.architecture import ROOT
-from tests.integration.memory_platform.rest.test_api_http_server import MIB, Server, free_port, wait_until_it_answers
+from tests.integration.memory_platform.rest.test_api_http_server import (
+    MIB,
+    Server,
+    collect_static_files,
+    free_port,
+    wait_until_it_answers,
+)
 from tests.integration.memory_platform.rest.test_slow_clients import (
     CLIENTS,
     LARGE_BODIES,
@@ -64,6 +71,7 @@ def application(environ, start_response):
 @contextmanager
 def running_web(folder: Path) -> Iterator[int]:
     """A web process behind a proxy that terminates TLS; its port."""
+    collect_static_files()
     (folder / "proxied_application.py").write_text(APPLICATION)
     port = free_port()
     command = [
@@ -186,9 +194,40 @@ def test_requests_that_are_too_large_are_problems(proxy: Proxy) -> None:
     refused = proxy.send("POST", "/api/v1/memories", b" " * (16 * MIB + 1))
     assert assert_problem(refused, 413, "too_large")["detail"] == "The body is larger than 16 MiB."
     assert refused[0].headers["Retry-After"] is None, "it would be refused again"
-    response, content = proxy.send("POST", "/sign-in", b" " * (16 * MIB + 1), BROWSER)
-    assert (response.status, response.headers["Content-Type"]) == (413, "text/html; charset=utf-8")
-    assert b"Form or file too large" in content
+
+
+def test_browsers_get_pages_for_requests_that_are_too_large(proxy: Proxy) -> None:
+    """The web process refuses the first body, and the proxy the second."""
+    form = {
+        **BROWSER,
+        "Content-Type": "application/x-www-form-urlencoded",
+        "Cookie": f"{settings.CSRF_COOKIE_NAME}={'a' * 32}",
+        "Origin": f"https://localhost:{proxy.port}",
+    }
+    for size, title in ((16 * MIB, b"Form or file too large"), (16 * MIB + 1, b"<h1>Request Entity Too Large</h1>")):
+        response, content = proxy.send("POST", "/sign-in", b" " * size, form)
+        assert (response.status, response.headers["Content-Type"]) == (413, "text/html; charset=utf-8")
+        assert title in content
+
+
+@pytest.mark.parametrize(
+    ("path", "content_type", "status"),
+    [("/sign-in", "application/json", 403), ("/nowhere", "text/plain", 404), ("/api/v1/memories", "text/plain", 401)],
+)
+def test_client_that_sends_slowly_gets_the_response_of_a_view_that_reads_no_body(
+    proxy: Proxy, path: str, content_type: str, status: int
+) -> None:
+    """The proxy closes a connection half a second after a response that precedes the end of the body."""
+    connection = proxy.connection()
+    connection.putrequest("POST", path)
+    connection.putheader("Content-Type", content_type)
+    connection.putheader("Content-Length", str(8 * MIB))
+    connection.endheaders()
+    for _ in range(8):
+        connection.send(b" " * MIB)
+        time.sleep(0.3)
+    assert connection.getresponse().status == status
+    connection.close()
 
 
 def test_headers_above_the_limit_of_the_proxy_are_refused_as_plain_text(proxy: Proxy) -> None:

@@ -123,6 +123,16 @@ def test_every_container_has_limits():
         assert {"mem_limit", "cpus", "pids_limit"} <= set(service)
 
 
+def test_containers_write_only_where_docker_and_podman_let_an_ordinary_user_write():
+    """Podman does not know the option `uid` of a tmpfs; without it, only /tmp is writable for all in both."""
+    assert compose["x-app"]["tmpfs"] == ["/tmp:size=192m"]
+    beat = compose["services"]["beat"]
+    schedule = beat["command"][beat["command"].index("--schedule") + 1]
+    assert schedule.startswith("/tmp/")
+    assert f"find /tmp -name '{Path(schedule).name}*'" in beat["healthcheck"]["test"][1]
+    assert re.search(r"DATA_DIR=/tmp/\w+", dockerfile)
+
+
 def test_redis_has_a_password_that_the_program_knows():
     redis = compose["services"]["redis"]
     assert "--requirepass" in redis["command"][-1]

@@ -74,7 +74,7 @@ class BudgetCurve:
     def chart(self) -> Chart:
         """Scores as a share of the highest, and the evidence recall; budgets to scale."""
         highest = max(point.score for point in self.points) or 1.0
-        series = ["score captured", "evidence included"][: 2 if self.evidence else 1]
+        series = ["score captured", "expected included"][: 2 if self.evidence else 1]
         rows = []
         for point in self.points:
             shares = [100 * point.score / highest, 100 * (point.evidence_share or 0.0)][: len(series)]

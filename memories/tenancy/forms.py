@@ -55,7 +55,7 @@ class StoredNameField(forms.CharField):
         return str(super().clean(value)).strip().lower().replace(" ", "_")
 
 
-AUDIT_CHOICES = [("", "all"), ("changes", "changes"), ("reads", "reads")]
+AUDIT_CHOICES = [("", "All"), ("changes", "Changes"), ("reads", "Reads")]
 
 
 class AuditFilterForm(PlatformForm):

@@ -51,6 +51,8 @@ _NAMED: Mapping[str, tuple[Any, str]] = {
     "saved_view": (SavedView, "name"),
     "snapshot": (Snapshot, "name"),
 }
+#: The kind and the id of a target: a user and a version of the prompt may have the same number.
+TargetKey = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -75,39 +77,46 @@ def targets_with(tenant_id: UUID, text: str) -> set[str]:
     return {str(pk) for pk in found}
 
 
-def target_texts(tenant_id: UUID, entries: Sequence[AuditEntry]) -> dict[str, str]:
-    """Return the titles of the sessions of compactions, and the partitions of summaries, by id."""
+def target_texts(tenant_id: UUID, entries: Sequence[AuditEntry]) -> dict[TargetKey, str]:
+    """Return the titles of sessions and of those of compactions, the partitions of summaries, and names."""
     ids = {kind: {pk for row in entries if row.target_kind == kind for pk in row.target_ids} for kind in _TITLED}
     compactions = Compaction.objects.for_tenant(tenant_id).with_ids(ids["compaction"]).with_titled_sessions()
     summaries = PartitionSummary.objects.for_tenant(tenant_id).filter(summary_id__in=ids["partition_summary"])
     paths = summaries.values_list("summary_id", "partition__path", "style").distinct()
-    titles = {str(row.pk): row.session.title for row in compactions.without_details()} if ids["compaction"] else {}
-    named = {str(pk): f"{path or '(root)'}, {style}" for pk, path, style in paths} if ids["partition_summary"] else {}
-    sessions = Session.objects.for_tenant(tenant_id).with_ids(ids["session"]).with_titles() if ids["session"] else []
-    return titles | named | {str(row.pk): row.title for row in sessions} | _names(tenant_id, entries)
+    texts = _names(tenant_id, entries)
+    if ids["compaction"]:
+        texts |= {("compaction", str(row.pk)): row.session.title for row in compactions.without_details()}
+    if ids["partition_summary"]:
+        texts |= {("partition_summary", str(pk)): f"{path or '(root)'}, {style}" for pk, path, style in paths}
+    if ids["session"]:
+        sessions = Session.objects.for_tenant(tenant_id).with_ids(ids["session"]).with_titles()
+        texts |= {("session", str(row.pk)): row.title for row in sessions}
+    return texts
 
 
-def _names(tenant_id: UUID, entries: Sequence[AuditEntry]) -> dict[str, str]:
-    """Return the names of targets of `_NAMED` and of users by id. One query for each kind."""
+def _names(tenant_id: UUID, entries: Sequence[AuditEntry]) -> dict[TargetKey, str]:
+    """Return the names of targets of `_NAMED` and of users. One query for each kind."""
     ids: dict[str, set[str]] = {}
     for entry in entries:
         ids.setdefault(entry.target_kind, set()).update(entry.target_ids[:TARGETS_SHOWN_MAX])
-    names: dict[str, str] = {}
+    names: dict[TargetKey, str] = {}
     for kind in ids.keys() & _NAMED.keys():
         model, column = _NAMED[kind]
         # a roll-up names its partition by the path, which needs no other name
         row_ids = {pk for pk in ids[kind] if kind != "partition" or pk.isdecimal()}
         rows = model.objects.for_tenant(tenant_id).filter(pk__in=row_ids)
-        names |= {str(pk): name for pk, name in rows.values_list("pk", column) if name}
+        names |= {(kind, str(pk)): name for pk, name in rows.values_list("pk", column) if name}
     if user_ids := ids.get("user"):
         users = get_user_model().objects.filter(pk__in=user_ids)
-        names |= {str(pk): name for pk, name in users.values_list("pk", "username")}
+        names |= {("user", str(pk)): name for pk, name in users.values_list("pk", "username")}
     return names
 
 
-def act_target(tenant_id: UUID, entry: AuditEntry, place: int, texts: Mapping[str, str], is_admin: bool) -> ActTarget:
+def act_target(
+    tenant_id: UUID, entry: AuditEntry, place: int, texts: Mapping[TargetKey, str], is_admin: bool
+) -> ActTarget:
     target_id = entry.target_ids[place]
-    text = texts.get(target_id) or _unnamed(entry.target_kind, target_id)
+    text = texts.get((entry.target_kind, target_id)) or _unnamed(entry.target_kind, target_id)
     page = audit_target_page(entry.verb, entry.target_kind, target_id, is_first=not place)
     url = ""
     if page is not None and (is_admin or not page.admins_only):

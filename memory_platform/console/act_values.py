@@ -264,7 +264,7 @@ def _set_votes(tenant_id: UUID, values: Values, **who: Any) -> None:
 
 
 _MEMBERSHIP = ValueKind(_members, _set_member, "the membership is as it was.")
-_RETENTION = ValueKind(_retention, _set_retention, "the retention rule is as it was.")
+_RETENTION = ValueKind(_retention, _set_retention, "the retention policy is as it was.")
 _FACTS = ValueKind(_compactions, _set_facts, "the fact is as it was.")
 _SUMMARY = ValueKind(_compactions, _set_summary, "the summary has its former text again.")
 _VOTES = ValueKind(_votes, _set_votes, "the votes are as they were.")

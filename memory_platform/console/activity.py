@@ -121,7 +121,7 @@ def read_acts(tenant_id: UUID, entries: Sequence[AuditEntry], *, is_admin: bool)
     shown = _largest(entries)
     acts = _stored_acts(tenant_id, [row for row in shown if row.verb in _STORED or row.verb in EDITS])
     memories = _memories(tenant_id, shown)
-    texts = {pk: row.content for pk, row in memories.items()} | target_texts(tenant_id, shown)
+    texts = {("memory", pk): row.content for pk, row in memories.items()} | target_texts(tenant_id, shown)
     edited = edited_values(tenant_id, [row for row in shown if row.verb == "update_memory"])
     states = _undo_states(tenant_id, shown, acts, memories)
     return [

@@ -109,7 +109,7 @@ LISTS: Mapping[str, HygieneList] = {
         ),
         HygieneList(
             EXPIRES_SOON,
-            "Expires soon",
+            "Expiring soon",
             f"These memories expire within {EXPIRES_WITHIN.days} days.",
             {"soonest": "at", "tokens": "-weight"},
         ),

@@ -21,7 +21,7 @@ from memories.hygiene.actions import merge_memories
 from memories.models import AuditEntry, Tenant
 from memories.store.actions.bulk import apply_bulk_action
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
-from memories.tenancy.audit import Actor
+from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.console.activity import list_acts
 from tests.factories import make_memory
@@ -231,3 +231,14 @@ def test_acts_and_targets_are_found_by_indexes_in_a_log_of_agent_traffic(tenant:
         for by in ("operator", "system", "key"):
             assert indexes_of(list_acts(tenant.pk, by=by).page("-at", count=51)) == {"audit_listed_of_kind"}
         assert {"audit_about_one", "audit_about_several"} <= indexes_of(entries.about("7").newest_first())
+
+
+def test_targets_of_different_kinds_with_one_id_keep_their_own_names(
+    client: Client, tenant: Tenant, operator: User
+) -> None:
+    with tenant_scope(tenant.pk):
+        for verb, kind in (("add_member", "user"), ("save_prompt", "prompt")):
+            record_audit(verb, kind, [operator.pk], tenant_id=tenant.pk, **by_now())
+    texts = {row.label: row.targets[0].text for row in rows_of(client, tenant)}
+    assert texts["Added a member"] == operator.username
+    assert texts["Saved the prompt"] == f"Version {operator.pk}"

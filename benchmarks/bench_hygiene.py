@@ -81,7 +81,7 @@ def load_hygiene_rows(tenant_id: UUID, rows: int) -> None:
         cursor.execute(_PAIRS, values)
     analyse()
     timed("search all: never retrieved, expiring", partial(find_unused_and_expiring_memories, now=BENCHMARK_NOW))
-    timed("search all: retrieved, never useful", partial(find_unhelpful_memories, now=BENCHMARK_NOW))
+    timed("search all: no positive feedback", partial(find_unhelpful_memories, now=BENCHMARK_NOW))
     analyse()
 
 

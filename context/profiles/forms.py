@@ -104,7 +104,7 @@ class VersionComparisonForm(PlatformForm):
 
 
 class KeepBudgetForm(PlatformForm):
-    """A budget in tokens, where it is kept, and the version of the profile that was seen."""
+    """A budget in tokens, where it is saved, and the version of the profile that was seen."""
 
     CHOICES = [
         (KeepBudgetIn.PROFILE, "In the profile"),
@@ -113,7 +113,7 @@ class KeepBudgetForm(PlatformForm):
     ]
 
     max_tokens = forms.IntegerField(label="Budget", min_value=TOKENS_MIN, max_value=TOKENS_MAX)
-    keep_in = forms.ChoiceField(label="Keep", choices=CHOICES)
+    keep_in = forms.ChoiceField(label="Save", choices=CHOICES)
     new_name = profile_name_field(required=False)
     edited_from = forms.IntegerField(min_value=0)
 

@@ -40,7 +40,7 @@ def prune_receipts_of_tenants(*, now: datetime) -> int:
 
 
 def find_unhelpful_memories(*, now: datetime) -> None:
-    """Find memories that are retrieved often and judged not useful, tenant by tenant."""
+    """Find memories that are retrieved often and have negative votes only, tenant by tenant."""
     for tenant_id in tenants_in_turn("unhelpful-memories", _tenant_ids()):
         with tenant_scope(tenant_id):
             MemoryFinding.objects.find(tenant_id, UNHELPFUL, now=now, ids=_unhelpful_of(tenant_id, now))

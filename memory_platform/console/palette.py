@@ -56,7 +56,10 @@ _OTHER_PAGES = {
 
 
 def find_commands(tenant_id: UUID, role: Role, text: str, *, now: datetime) -> list[SearchGroup]:
-    """Return the entries with words that begin like those of the text; without one, all actions and pages. In scope."""
+    """Return the actions and pages in which each word of the text begins a word, and the rows that it finds.
+
+    Without a text, return all actions and pages. Call inside a row scope.
+    """
     words = text.casefold().split()
     groups = [
         SearchGroup("actions", "Actions", _matching(_actions(tenant_id, role), words)),
@@ -70,7 +73,7 @@ def find_commands(tenant_id: UUID, role: Role, text: str, *, now: datetime) -> l
 
 def _matching(results: Iterator[GlobalSearchResult], words: Sequence[str]) -> list[GlobalSearchResult]:
     """Return the results in whose name or group each word begins a word: "review" does not match "Preview"."""
-    begins = [re.compile(rf"\b{re.escape(word)}") for word in words]
+    begins = [re.compile(rf"(?<!\w){re.escape(word)}") for word in words]  # \b finds no word that begins with a sign
     return [row for row in results if all(each.search(f"{row.text} {row.detail}".casefold()) for each in begins)]
 
 

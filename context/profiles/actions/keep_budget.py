@@ -36,7 +36,7 @@ def keep_budget(
     """Save `max_tokens` as the default budget, and return the version that has it.
 
     It becomes the next version of `profile_name`, of which the caller saw version `edited_from`; or the first version
-    of the profile `new_name`, with all other numbers of `profile_name`, which is assigned to `partition` if it is kept
+    of the profile `new_name`, with all other numbers of `profile_name`, which is assigned to `partition` if it is saved
     there. Raises the errors of saving, creating and assigning a profile.
     """
     changes = {"default_tokens": max_tokens}

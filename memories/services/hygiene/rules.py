@@ -103,8 +103,8 @@ LISTS: Mapping[str, HygieneList] = {
         HygieneList(
             UNHELPFUL,
             "No positive feedback",
-            f"No positive feedback on balance: included in {UNHELPFUL_RETRIEVALS_MIN} contexts or more, with more"
-            " negative than positive votes by people and answers.",
+            f"Included in {UNHELPFUL_RETRIEVALS_MIN} contexts or more, with at least one negative vote, no positive one"
+            " and no answer that used it.",
             {"retrievals": "-weight", "oldest": "at"},
         ),
         HygieneList(
@@ -168,8 +168,11 @@ def replacement_hash(older_id: UUID, newer_id: UUID, at: datetime) -> str:
 
 
 def is_unhelpful(retrievals: int, positive: float, negative: float) -> bool:
-    """Whether a memory is retrieved often and has more negative than positive votes."""
-    return retrievals >= UNHELPFUL_RETRIEVALS_MIN and negative > positive
+    """Whether a memory is retrieved often, was judged, and never positively.
+
+    `positive`, which includes answers that used the memory, and `negative` are sums of votes, both without sign.
+    """
+    return retrievals >= UNHELPFUL_RETRIEVALS_MIN and negative > 0 and not positive
 
 
 class Mergeable(Protocol):

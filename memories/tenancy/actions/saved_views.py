@@ -1,5 +1,4 @@
-"""Save, change and delete views of lists. Changes of shared views are audited; other operators do not see private
-ones."""
+"""Save, change, delete and restore the views of lists. Only changes of shared views are audited."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -38,7 +37,7 @@ def save_view(
     view = SavedView(
         tenant=tenant, user_id=user_id, list=list_name, filters=dict(filters), created_at=now, is_shared=is_shared
     )
-    _refuse_too_many(view)
+    _check_new_view(view)
     return _stored(view, name, by=by, now=now)
 
 
@@ -70,7 +69,7 @@ def delete_view(*, view: SavedView, by: Actor, now: datetime) -> None:
 @transaction.atomic
 def restore_view(*, view: SavedView, by: Actor, now: datetime) -> SavedView:
     """Restore a deleted view. Raises `Conflict` `duplicate` or `too_many`."""
-    _refuse_too_many(view)
+    _check_new_view(view)
     view.deleted_at = None
     return _stored(view, view.name, by=by, now=now)
 
@@ -80,7 +79,8 @@ def _others(view: SavedView) -> SavedViewQuerySet:
     return SavedView.objects.for_tenant(view.tenant_id).of_user(view.user_id).of_list(view.list).kept()
 
 
-def _refuse_too_many(view: SavedView) -> None:
+def _check_new_view(view: SavedView) -> None:
+    """Raise `Conflict` if the operator already has `VIEWS_MAX` views of the list."""
     if _others(view).row_count() >= VIEWS_MAX:
         raise Conflict("too_many", f"You already have {VIEWS_MAX} views of this list. Delete one first.")
 

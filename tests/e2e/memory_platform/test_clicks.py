@@ -92,8 +92,8 @@ def save_the_budget_that_includes_a_memory(console: Page) -> None:
     console.get_by_role("link", name="Preview a context").click()
     console.get_by_role("link", name=QUESTION).click()
     console.get_by_role("link", name="Budget needed").first.click()
-    console.get_by_role("link", name="Keep budget").click()
-    console.get_by_role("button", name="Keep budget").click()
+    console.get_by_role("link", name="Save budget").click()
+    console.get_by_role("button", name="Save budget").click()
     expect(console.locator(".flash")).to_contain_text("tokens saved in default-")
 
 

@@ -61,6 +61,9 @@ def test_larger_budget_is_kept_without_a_warning(client: Client, tenant: Tenant)
 
 def test_effect_is_that_of_the_new_budget(client: Client, tenant: Tenant, api: APIClient) -> None:
     make_bakery_memories(tenant)
+    shown = text_of(client.get(page("budget-effect", tenant, "default"), {"max_tokens": 30}))
+    assert "No queries yet." in shown
+    assert "0 questions" not in shown
     for budget in (400, None):
         body = {"query": f"What does ERR_4012 mean at {budget}?"} | ({"max_tokens": budget} if budget else {})
         assert api.post("/api/v1/context", body, format="json").status_code == 200

@@ -264,14 +264,16 @@ def test_memories_that_expire_within_the_week_are_listed(tenant: Tenant) -> None
     assert in_list(tenant, "expires_soon") == [soon]
 
 
-def test_unhelpful_are_shown_often_and_judged_not_useful(tenant: Tenant) -> None:
-    unjudged, useful, disliked = (memory(tenant, text) for text in ("unjudged", "useful", "disliked"))
+def test_unhelpful_are_shown_often_and_only_judged_negatively(tenant: Tenant) -> None:
+    unjudged, useful, mixed, disliked = (memory(tenant, text) for text in ("unjudged", "useful", "mixed", "disliked"))
     seldom = memory(tenant, "seldom")
-    count(tenant, unjudged, useful, disliked, times=UNHELPFUL_RETRIEVALS_MIN)
+    count(tenant, unjudged, useful, mixed, disliked, times=UNHELPFUL_RETRIEVALS_MIN)
     count(tenant, seldom, times=UNHELPFUL_RETRIEVALS_MIN - 1)
-    for row, vote in ((useful, "POSITIVE"), (disliked, "VERY_NEGATIVE")):
+    yesterday = FACTORY_NOW - timedelta(days=1)
+    judged = ((useful, "POSITIVE", yesterday), (mixed, "POSITIVE", yesterday))
+    for row, vote, at in (*judged, (mixed, "VERY_NEGATIVE", FACTORY_NOW), (disliked, "NEGATIVE", FACTORY_NOW)):
         with tenant_scope(tenant.pk):
-            record_feedback(tenant_id=tenant.pk, memory_id=row.pk, feedback=vote, by=TESTER, now=FACTORY_NOW)
+            record_feedback(tenant_id=tenant.pk, memory_id=row.pk, feedback=vote, by=TESTER, now=at)
     find_unhelpful_memories(now=FACTORY_NOW)
     assert {row.pk for row in in_list(tenant, "unhelpful")} == {disliked.pk}, "silence says nothing"
 

@@ -228,7 +228,7 @@ OF_TENANT: Mapping[str, Figure] = {
         lambda filled: find_budget_profile(filled.tenant.pk, "workshop").default_tokens,
         {
             "budget profiles": on("budgets", "workshop # tokens"),
-            "kept budget": on("budget-keep", "Now # tokens in workshop", query="budget_profile=workshop&query=x"),
+            "saved budget": on("budget-keep", "Now # tokens in workshop", query="budget_profile=workshop&query=x"),
             "API": answered("budget-profiles/workshop", lambda found: found["default_tokens"]),
         },
     ),

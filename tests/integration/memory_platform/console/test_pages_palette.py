@@ -9,6 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
+from memory_platform.console import palette
 from memory_platform.console.global_search import SHOWN_MAX
 from tests.factories import make_key, make_memory
 from tests.integration.page_helpers import HTMX, client_of, page, text_of
@@ -44,6 +45,12 @@ def test_every_word_of_the_text_begins_a_word_of_a_name_or_its_group(tenant: Ten
     assert groups(operator, tenant, "review")["Pages"] == ["Reviews"]
     assert "Actions" not in groups(operator, tenant, "review")
     assert groups(operator, tenant, "two-factor")["Pages"] == ["Two-factor sign-in"]
+
+
+def test_a_word_may_begin_with_a_sign(tenant: Tenant, operator: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(palette, "COMMANDS", [palette.Command("Import (CSV)", "memories")])
+    assert groups(operator, tenant, "(csv")["Actions"] == ["Import (CSV)"]
+    assert "Actions" not in groups(operator, tenant, "mport")
 
 
 def test_it_finds_five_of_each_kind_of_row_by_text(tenant: Tenant) -> None:

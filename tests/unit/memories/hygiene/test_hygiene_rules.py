@@ -93,11 +93,12 @@ def test_nearest_are_few_and_near() -> None:
         (UNHELPFUL_RETRIEVALS_MIN, 0, 0, False),
         (UNHELPFUL_RETRIEVALS_MIN - 1, 0, 3, False),
         (UNHELPFUL_RETRIEVALS_MIN, 0.25, 0, False),
-        (UNHELPFUL_RETRIEVALS_MIN, 1, 3, True),
-        (UNHELPFUL_RETRIEVALS_MIN, 3, 3, False),
+        (UNHELPFUL_RETRIEVALS_MIN, 0, 1, True),
+        (UNHELPFUL_RETRIEVALS_MIN, 0.25, 3, False),
+        (UNHELPFUL_RETRIEVALS_MIN, 1, 3, False),
     ],
 )
-def test_unhelpful_is_retrieved_often_and_judged_not_useful(
+def test_unhelpful_is_retrieved_often_and_only_judged_negatively(
     retrievals: int, up: float, down: float, is_so: bool
 ) -> None:
     assert is_unhelpful(retrievals, up, down) is is_so

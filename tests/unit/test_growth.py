@@ -371,7 +371,7 @@ PIECES = {
     "short lines": "a\n",
     "spaces": " \t\n",
     "letters of other scripts": "é漢",
-    "dates": "on 1 May ",
+    "dates": "on 1 May a ",
     "announced dates": "from May 1 on ",
     "numbers in words": "two hundred and ",
     "fences": "<recalled nonce=a> [memory-",

@@ -45,7 +45,7 @@ _START = re.compile(
 #: Words after which "from" names a source or the start of an event.
 _SOURCE_WORDS = (
     "nights days weeks away leave is are was were it's come comes came get gets got figures data numbers minutes notes "
-    "letter mail email message photo photos picture pictures invoice report quote news results list leftovers"
+    "letter mail email message photo photos picture pictures invoice report quote news results leftovers"
 )
 _SOURCES = frozenset(_SOURCE_WORDS.split())
 _NO_RANGE = r"(?!\w)(?! ?(?:-|–|to\b|till\b|until\b|through\b|and\b|or\b|bis\b|und\b|hasta\b|al?\b|y\b))"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from context.services.assembly.profiled_scorer import ProfiledScorer
 from context.services.assembly.signals.columns import CandidatePool, ScoringQuestion
-from context.services.assembly.superseded.queried_time import QueriedTime, queried_time, start_times
+from context.services.assembly.superseded.queried_time import queried_time, start_times
 from context.services.assembly.superseded.ranking import BEHIND, put_superseded_behind
 from context.services.assembly.superseded.rivals import (
     COMPARED_MAX,
@@ -89,7 +89,7 @@ def pool_of(text, *times):
     return CandidatePool(rows, ScoringQuestion(text, NOW), {})
 
 
-def time_of(pool) -> QueriedTime:
+def time_of(pool):
     places = np.arange(len(pool))
     statements = read_statements(pool, places)
     return queried_time(pool, places, statements, start_times(pool.created, statements))

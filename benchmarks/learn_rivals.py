@@ -28,7 +28,7 @@ def pair_rows(path: Path) -> Iterator[tuple[dict[str, float], bool]]:
     from context.evaluation.corpora import EvaluationCorpus
     from context.evaluation.staging import load_staged_corpus
     from context.services.assembly.signals.columns import CandidatePool, ScoringQuestion
-    from context.services.assembly.superseded.rivals import compared_places, pair_features
+    from context.services.assembly.superseded.rivals import compared_places, pair_features, read_statements
     from context.services.profiles.scoring_profiles import RECALL
     from memories.search.retrieval import CandidateGate, RetrievalRequest, retrieve
     from memories.services.store.moments import PointInTime
@@ -45,7 +45,7 @@ def pair_rows(path: Path) -> Iterator[tuple[dict[str, float], bool]]:
         scoring_question = ScoringQuestion(question.text, moment.at, found.query.lexemes)
         pool = CandidatePool(found.candidates, scoring_question, found.vectors)
         places = compared_places(pool)
-        features = pair_features(pool, places)
+        features = pair_features(pool, places, read_statements(pool, places))
         names = [str(pool.rows[place]["id"]) for place in places.tolist()]
         created = pool.created[places]
         for one in [number for number, name in enumerate(names) if name in question.evidence]:

@@ -29,7 +29,7 @@ def assert_linear(work: Callable[[int], object], size: int) -> None:
     """Assert that twice the size takes at most `GROWTH_MAX` times as long, at `size` or at a larger one.
 
     Data that no longer fit into a cache of the processor slow the work down around one size. The share of a quadratic
-    step grows with the size, so such work fails at all of them.
+    step grows with the size, so such work fails at all of them, unless it reads only a part of the larger inputs.
     """
     work(size)  # loads word lists
     # On a busy machine the best attempt counts: a quadratic step fails all of them. Other work disturbs for a while.

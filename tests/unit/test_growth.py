@@ -371,6 +371,9 @@ PIECES = {
     "short lines": "a\n",
     "spaces": " \t\n",
     "letters of other scripts": "é漢",
+    "dates": "on 1 May a ",
+    "announced dates": "from May 1 on ",
+    "numbers in words": "two hundred and ",
     "fences": "<recalled nonce=a> [memory-",
 }
 #: What reads a text that anyone may have written, sentence by sentence or as a whole.

@@ -1,7 +1,8 @@
 """The time from which a statement holds, if its text names one: "from 1 June", "ab Montag", "a partir del 1 de junio".
 
-An open-ended date or weekday after such a word counts; a range ("from 3 to 10 May") does not, because it is the time of
-an event. English, German and Spanish are supported.
+Only an open-ended date or weekday in the first part of the text counts. A range ("from 3 to 10 May") is the time of an
+event, and "figures from May" is a source. An uncertain reading counts as no date, so that the statement holds from the
+time when it is stored. English, German and Spanish are supported, each with its own names of months and days.
 """
 
 import re
@@ -9,48 +10,70 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-# fmt: off
-_MONTHS = (
-    "jan(?:uary|uar)?|enero", "feb(?:ruary|ruar)?|febrero", "mar(?:ch|zo)?|m[aä]rz", "apr(?:il)?|abril",
-    "may|mai|mayo", "june?|juni|junio", "july?|juli|julio", "aug(?:ust)?|agosto", "sept?(?:ember|iembre)?",
-    "oct(?:ober|ubre)?|okt(?:ober)?", "nov(?:ember|iembre)?", "dec(?:ember)?|dez(?:ember)?|diciembre",
+#: ADR-0329. A longer text is read up to here.
+CHARACTERS_READ = 600
+#: ADR-0329. A date without a year that is farther in the future than this is uncertain.
+DAYS_AHEAD_MAX = 120.0
+
+_MONTHS = {
+    "en": "january february march april may june july august september october november december",
+    "de": "januar februar märz april mai juni juli august september oktober november dezember",
+    "es": "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+}
+_DAYS = {
+    "en": "monday tuesday wednesday thursday friday saturday sunday",
+    "de": "montag dienstag mittwoch donnerstag freitag samstag sonntag",
+    "es": "lunes martes miércoles jueves viernes sábado domingo",
+}
+#: Only with a day: "from Jan" may mean a person.
+_SHORT_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec"
+_MONTH_NUMBERS = {
+    word: number for words in (*_MONTHS.values(), _SHORT_MONTHS) for number, word in enumerate(words.split(), start=1)
+} | {"sept": 9}
+_DAY_NUMBERS = {word: number for words in _DAYS.values() for number, word in enumerate(words.split(), start=1)}
+_UNITS = {"week": "w", "woche": "w", "month": "m", "monat": "m", "year": "y", "jahr": "y"} | dict.fromkeys(
+    ("tomorrow", "morgen", "mañana"), "d"
 )
-_DAYS = (
-    "mon(?:day)?|montag|lunes", "tue(?:s|sday)?|dienstag|martes", "wed(?:nesday)?|mittwoch|mi[eé]rcoles",
-    "thu(?:rs|rsday)?|donnerstag|jueves", "fri(?:day)?|freitag|viernes", "sat(?:urday)?|samstag|s[aá]bado",
-    "sun(?:day)?|sonntag|domingo",
+
+#: What a date follows, by language.
+_START = re.compile(
+    r"\b(?:(?P<en>from|as of|starting(?: from| on)?|beginning|effective(?: from)?|on (?:and|or) after|takes? over on|"
+    r"(?:rises?|goes up|goes down|drops?|falls?|increases?) to [\w.,€£$%]{1,20} on)|"
+    r"(?P<de>ab(?: dem)?|(?:steigt|sinkt|übernimmt) (?:am|zum))|(?P<es>a partir del?|desde(?: el)?)) ",
+    re.IGNORECASE,
 )
-# fmt: on
-_MONTH = rf"(?P<month>{'|'.join(_MONTHS)})\b\.?"
-_WEEKDAY = rf"(?P<weekday>{'|'.join(_DAYS)})\b"
-_YEAR = r"(?P<year>20\d\d)"
-_DAY = r"(?P<day>\d{1,2}|first|ersten|primero)(?:st|nd|rd|th|\.)?"
-#: The most exact first.
-_DATES = (
-    r"(?P<year>20\d\d)-(?P<month_number>\d\d)-(?P<day>\d\d)\b",
-    r"(?P<day>\d{1,2})\.(?P<month_number>\d{1,2})\.(?P<year>20\d\d)?",
-    rf"(?:\w+,? )?(?:the |el )?{_DAY}(?: of| de)? {_MONTH}(?:,?(?: de)? {_YEAR}\b)?",
-    rf"{_MONTH} {_DAY}(?![\d:])(?:,? {_YEAR}\b)?",
-    rf"{_MONTH}(?:(?: de)? {_YEAR}\b)?",
-    rf"{_YEAR}\b",
-    r"(?:n[aä]chste[rnms]?|next) (?P<unit>week|month|year|woche|monat|jahr)\b",
-    r"(?P<tomorrow>tomorrow|morgen)\b",
-    rf"(?:(?:next|coming|n[aä]chste[rnms]?) )?{_WEEKDAY}",
+#: Words after which "from" names a source or the start of an event.
+_SOURCE_WORDS = (
+    "nights days weeks away leave is are was were it's come comes came get gets got figures data numbers minutes notes "
+    "letter mail email message photo photos picture pictures invoice report quote news results leftovers"
 )
-_STARTS = (
-    r"(?<!\bnights )(?<!\bdays )(?<!\bweeks )(?<!\baway )(?<!\bleave )\b"
-    r"(?:from|as of|starting(?: from| on)?|beginning|effective(?: from)?|on (?:and|or) after|ab(?: dem)?|zum|"
-    r"a partir del?|desde(?: el)?|(?:takes? over|rises?|goes up|goes down|drops?|falls?|increases?|steigt|sinkt)"
-    r"(?: to [\w.,€£$%]+)? (?:on|am)) "
-)
-_NO_RANGE = r"(?!\w)(?! ?(?:-|–|to\b|till\b|until\b|through\b|and\b|bis\b|hasta\b))"
-_ANNOUNCEMENTS = [
-    *(re.compile(rf"{_STARTS}{date}{_NO_RANGE}", re.IGNORECASE) for date in _DATES),
-    *(re.compile(rf"\b{date} on(?:wards?)?(?=[,.:;]|$)", re.IGNORECASE) for date in _DATES[2:5]),
-    *(re.compile(rf"\b(?:on|am|el) {date}\b[^.]*\b(?:from|on) that day\b", re.IGNORECASE) for date in _DATES[2:4]),
-]
-_IS_MONTH = [re.compile(rf"(?:{name})\.?", re.IGNORECASE) for name in _MONTHS]
-_IS_DAY = [re.compile(name, re.IGNORECASE) for name in _DAYS]
+_SOURCES = frozenset(_SOURCE_WORDS.split())
+_NO_RANGE = r"(?!\w)(?! ?(?:-|–|to\b|till\b|until\b|through\b|and\b|or\b|bis\b|und\b|hasta\b|al?\b|y\b))"
+
+
+def _dates(language: str) -> tuple[re.Pattern[str], ...]:
+    """Return the patterns of a date, the most exact first."""
+    months, days = (names[language].replace(" ", "|") for names in (_MONTHS, _DAYS))
+    month = rf"(?P<month>{months}|sept|{_SHORT_MONTHS.replace(' ', '|')})\b\.?"
+    day = r"(?P<day>\d{1,2}|first|ersten|primero)(?:st|nd|rd|th|\.)?"
+    year = r"(?:,?(?: de)? (?P<year>20\d\d)\b)?"
+    patterns = (
+        r"(?P<year>20\d\d)-(?P<month_number>\d\d)-(?P<day>\d\d)\b",
+        rf"(?:(?:{days}),? )?(?:the |el )?{day}(?: of| de)? {month}{year}",
+        {
+            # "from June 20 jars" may mean a person
+            "en": rf"{month} (?P<day>\d{{1,2}})(?:(?:st|nd|rd|th)\b{year}|,? (?P<exact>20\d\d)\b|(?= on\b|[,.;]? ?$))",
+            "de": r"(?P<day>\d{1,2})\.(?P<month_number>\d{1,2})\.(?P<year>20\d\d)?",
+        }.get(language),
+        rf"(?P<month>{months})\b(?:(?: de)? (?P<year>20\d\d)\b)?",
+        r"(?:n[aä]chste[rnms]?|next) (?P<unit>week|month|year|woche|monat|jahr)\b",
+        r"(?P<unit>tomorrow|morgen|mañana)\b",
+        rf"(?:(?:next|coming|n[aä]chste[rnms]?) )?(?P<weekday>{days})\b",
+    )
+    return tuple(re.compile(f"(?:{one}){_NO_RANGE}", re.IGNORECASE) for one in patterns if one)
+
+
+_DATES = {language: _dates(language) for language in _MONTHS}
 
 
 class AnnouncedTime(NamedTuple):
@@ -66,31 +89,47 @@ class AnnouncedTime(NamedTuple):
     unit: str = ""
 
     def starts_at(self, created: datetime) -> datetime:
-        """Return the start of the date in UTC, for a text of `created`; a date that does not exist is `created`.
+        """Return the start of the date in UTC, for a text of `created`; an uncertain or impossible date is `created`.
 
-        Without a year, it is the one nearest to `created`.
+        Without a year, it is the one nearest to `created`, and uncertain from `DAYS_AHEAD_MAX` on.
         """
         midnight = created.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-        if self.weekday:
-            return midnight + timedelta(days=(self.weekday - 2 - midnight.weekday()) % 7 + 1)
-        if self.unit:
-            return _next_of(self.unit, midnight)
-        return min(self._dates(midnight), key=lambda date: abs(date - midnight), default=created)
+        date = min(self._dates(midnight), key=lambda date: abs(date - midnight), default=created)
+        is_uncertain = not self.year and not self.unit and date - midnight > timedelta(days=DAYS_AHEAD_MAX)
+        return created if is_uncertain else date
 
     def _dates(self, midnight: datetime) -> Iterator[datetime]:
         for year in [self.year] if self.year else (midnight.year - 1, midnight.year, midnight.year + 1):
             try:
-                yield datetime(year, self.month or 1, self.day or 1, tzinfo=UTC)
-            except ValueError:
+                if self.weekday:
+                    yield midnight + timedelta(days=(self.weekday - 2 - midnight.weekday()) % 7 + 1)
+                elif self.unit:
+                    yield _next_of(self.unit, midnight)
+                else:
+                    yield datetime(year, self.month or 1, self.day or 1, tzinfo=UTC)
+            except (ValueError, OverflowError):
                 continue
 
 
 def announced_time(text: str) -> AnnouncedTime | None:
     """Return the time from which the text says that it holds; None if it names none."""
-    for pattern in _ANNOUNCEMENTS:
-        if match := pattern.search(text):
+    text = text[:CHARACTERS_READ]
+    for start in _START.finditer(text):
+        word, before = start[0].split()[0].lower(), text[: start.start()].split()[-1:]
+        if word == "from" and before and before[0].lower() in _SOURCES:
+            continue
+        matches = (pattern.match(text, start.end()) for pattern in _DATES[start.lastgroup or "en"])
+        match = next((one for one in matches if one), None)
+        if match and not (word in ("from", "desde") and _is_month_alone(match)):
             return _time_of(match.groupdict())
     return None
+
+
+def _is_month_alone(match: re.Match[str]) -> bool:
+    """Whether the name may be that of a person ("from June"), or mean "since"."""
+    named = match.groupdict()
+    has_more = named.get("day") or named.get("year") or match.string.startswith(" on", match.end())
+    return bool(named.get("month")) and not has_more
 
 
 def _next_of(unit: str, midnight: datetime) -> datetime:
@@ -103,16 +142,10 @@ def _next_of(unit: str, midnight: datetime) -> datetime:
 
 def _time_of(named: dict[str, str | None]) -> AnnouncedTime:
     if weekday := named.get("weekday"):
-        return AnnouncedTime(weekday=_number_in(_IS_DAY, weekday))
+        return AnnouncedTime(weekday=_DAY_NUMBERS[weekday.lower()])
     if unit := named.get("unit"):
-        return AnnouncedTime(unit=unit[0].lower().replace("j", "y"))
-    if named.get("tomorrow"):
-        return AnnouncedTime(unit="d")
+        return AnnouncedTime(unit=_UNITS[unit.lower()])
     month = named.get("month")
-    number = _number_in(_IS_MONTH, month) if month else int(named.get("month_number") or 0)
+    number = _MONTH_NUMBERS[month.lower()] if month else int(named.get("month_number") or 0)
     day = named.get("day") or "0"
-    return AnnouncedTime(int(named.get("year") or 0), number, int(day) if day.isdigit() else 1)
-
-
-def _number_in(patterns: list[re.Pattern[str]], word: str) -> int:
-    return next(number for number, pattern in enumerate(patterns, start=1) if pattern.fullmatch(word))
+    return AnnouncedTime(int(named.get("year") or named.get("exact") or 0), number, int(day) if day.isdigit() else 1)

@@ -20,6 +20,8 @@ from context.services.scorer import ScoreColumn
 
 #: Longer than the time between any two memories.
 _EVER_SECONDS = 1e12
+#: Less than 20 minutes for each 30 years between two memories.
+_LATER_STORED = 1e-6
 #: What makes the validity of a memory lower than any other.
 LAST_SECONDS = 3.0 * _EVER_SECONDS
 #: ADR-0329. The share of the best relevance that a memory needs to be the event of "before X", and the share of the
@@ -29,10 +31,14 @@ _EVENT_RELEVANCE_MIN, _EVENT_WORDS_MIN = 0.6, 0.5
 #: Words of the past. At the beginning, "Was" may be the German "what".
 _PAST = re.compile(
     r"\b(?:were|did|had|used to)\b|(?<!^)\bwas\b|^[Ww]as (?:the|it|there|he|she|my|our|your|a|an|this|that)\b|"
-    r"^(?:Who|What|Which(?: \w+){1,3}) (?:\w{2,}ed|led|ran|kept|held|paid|made|got|sold|drove|taught|gave|built)\b|"
-    r"\b(?:war|waren|hatten?|wurden?|galten?|galt|lag|stand|hieß|"
-    r"[a-zäöüß]+eten?|(?:zahl|leb|wohn|liefer|mach|brauch|dauer|gehör)ten?|"
-    r"era|eran|fue|fueron|[a-záéíóúñ]{2,}aban?|[a-záéíóúñ]{2,}ían?)\b"
+    # not the present passive: "Which orders are shipped first?"
+    r"^(?!.*\b(?:is|are|be|gets?|do|does|can|will|must|should|has|have)\b)(?:Who|What|Which(?: \w+){1,3}) "
+    r"(?:(?!\w*eed\b|shed\b|sled\b|embed\b|hundred\b)\w{2,}ed|"
+    r"led|ran|kept|held|paid|made|got|sold|drove|taught|gave|built)\b|"
+    r"\b(?:war|waren|hatten?|wurden?|galten?|galt|hieß|(?:arbeit|bedeut|kost|laut|leit|miet|öffn|rechn|start|wart)eten?|"
+    r"(?:zahl|leb|wohn|liefer|mach|brauch|dauer|gehör)ten?|era|eran|fue|fueron|"
+    r"(?:cerr|cobr|compr|cost|d|dej|entreg|est|funcion|guard|jug|llam|llev|mand|necesit|pag|qued|termin|trabaj|us)aban?|"
+    r"(?:abr|cubr|deb|dec|hab|hac|le|ofrec|ped|pod|pon|quer|sab|sal|segu|serv|ten|vend|ven|viv)ían?)\b"
 )
 #: Words for the first state; "first" only together with words of the past.
 _FIRST = (
@@ -87,15 +93,15 @@ class QueriedTime(NamedTuple):
     is_former: bool = False
 
 
-def queried_time(pool: CandidatePool, places: Places) -> QueriedTime:
+def queried_time(
+    pool: CandidatePool, places: Places, statements: Sequence[Statement], starts: ScoreColumn
+) -> QueriedTime:
     """Return how likely each of these candidates is true at the queried time, if all state one fact.
 
     At a time: the statement that came into force last before it; then what was announced by then for later, the newest
-    first; then what came later, soonest first. For the first state: the oldest.
+    first; then what came later, soonest first. For the first state: the oldest. `starts` are those of `start_times`.
     """
     text, created = pool.question.text, pool.created[places]
-    statements = [read_statement(pool.texts[place].body) for place in places.tolist()]
-    starts = _starts(created, statements)
     is_past = _PAST.search(text) is not None
     up_to = _UP_TO.search(text)
     span = _queried_span(pool, is_past=is_past)
@@ -114,12 +120,12 @@ def queried_time(pool: CandidatePool, places: Places) -> QueriedTime:
 
 
 def _validity_at(at: float, created: ScoreColumn, starts: ScoreColumn) -> ScoreColumn:
-    return np.where(
-        starts < at, starts, np.where(created < at, created - _EVER_SECONDS, -created - 2.0 * _EVER_SECONDS)
-    )
+    # of two with the same start, such as an announcement and its correction, the one stored later holds
+    begun = starts + _LATER_STORED * created
+    return np.where(starts < at, begun, np.where(created < at, created - _EVER_SECONDS, -created - 2.0 * _EVER_SECONDS))
 
 
-def _starts(created: ScoreColumn, statements: Sequence[Statement]) -> ScoreColumn:
+def start_times(created: ScoreColumn, statements: Sequence[Statement]) -> ScoreColumn:
     """Return when each statement comes into force, in seconds since 1970: when stored, or later if it says so."""
     starts = created.copy()
     for place, one in enumerate(statements):
@@ -151,7 +157,8 @@ def _queried_span(pool: CandidatePool, *, is_past: bool) -> TimeSpan | None:
     """
     asked_at = pool.question.asked_at
     text = _FOREIGN_TIME.sub(lambda match: _ENGLISH[match[1].lower()].capitalize(), pool.question.text)
-    spans = named_time_spans(text, QuestionTime(asked_at, pool.years))
+    years = sorted({*pool.years, asked_at.year, asked_at.year + 1})
+    spans = named_time_spans(text, QuestionTime(asked_at, years))
     begun = [span for span in spans if span.start <= asked_at]
     if begun and (is_past or _DATED.search(pool.question.text)):
         return max(span for span in begun if _day_of_year(span) == _day_of_year(begun[0]))

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from context.services.assembly.signals.columns import CandidatePool, Places, inner_products
-from context.services.assembly.superseded.queried_time import LAST_SECONDS, queried_time
+from context.services.assembly.superseded.queried_time import LAST_SECONDS, queried_time, start_times
 from context.services.assembly.superseded.statements import Statement, read_statement
 from context.services.scorer import SECONDS_PER_DAY
 from memories.services.time_limits import in_time
@@ -84,8 +84,8 @@ def find_rivals(pool: CandidatePool, successors: Mapping[UUID, Sequence[UUID]] =
             place for place, row in enumerate(pool.rows) if row["id"] in linked and np.isfinite(pool.created[place])
         ]
         places = np.array(list(dict.fromkeys([*places.tolist(), *more])), dtype=np.intp)
-    queried = queried_time(pool, places)
-    features = pair_features(pool, places)
+    statements = read_statements(pool, places)
+    features = pair_features(pool, places, statements)
     log_odds = INTERCEPT + sum((FEATURE_WEIGHTS[name] * features[name] for name in FEATURE_WEIGHTS), np.array(0.0))
     probability = 1.0 / (1.0 + np.exp(-np.broadcast_to(log_odds, (len(places), len(places)))))
     has_common = (features["shared_words_older"] > 0.0) | (features["cosine"] >= COSINE_MIN)
@@ -96,6 +96,9 @@ def find_rivals(pool: CandidatePool, successors: Mapping[UUID, Sequence[UUID]] =
     probability = np.where(created[:, None] < created[None, :], probability, probability.T)
     known = _named_successors(pool, places, successors)
     likelier = np.maximum(probability, np.maximum(known, known.T))
+    starts = start_times(created, statements)
+    starts = np.where(_are_withdrawn(statements, created, starts, likelier >= VERSION_MIN), created, starts)
+    queried = queried_time(pool, places, statements, starts)
     validity = queried.validity
     if queried.is_former:
         validity = _without_current(validity, likelier >= VERSION_MIN)
@@ -116,9 +119,13 @@ def compared_places(pool: CandidatePool) -> Places:
     return places[strength[places] > 0.0]
 
 
-def pair_features(pool: CandidatePool, places: Places) -> dict[str, Matrix]:
+def read_statements(pool: CandidatePool, places: Places) -> list[Statement]:
+    """Return the texts of these candidates as statements."""
+    return [read_statement(pool.texts[place].body) for place in in_time(places.tolist())]
+
+
+def pair_features(pool: CandidatePool, places: Places, statements: Sequence[Statement]) -> dict[str, Matrix]:
     """Return each feature as a matrix, (older, newer), of all pairs of these candidates."""
-    statements = _statements_of(pool, places)
     relevance = pool.strength[places] / (pool.strength.max(initial=0.0) + _TINY)
     vectors = pool.vectors_of(places.tolist()).astype(np.float64)
     cosine = np.clip(inner_products(vectors, vectors), 0.0, 1.0)
@@ -171,10 +178,6 @@ def _worse_rank(alike: Matrix) -> Matrix:
     return np.asarray(np.maximum(ranks, ranks.T))
 
 
-def _statements_of(pool: CandidatePool, places: Places) -> list[Statement]:
-    return [read_statement(pool.texts[place].body) for place in in_time(places.tolist())]
-
-
 def _incidence(sets: Sequence[frozenset[str]], words: Iterable[str]) -> Matrix:
     """Return sets x words: 1 if the set contains the word."""
     number_of = {word: number for number, word in enumerate(words)}
@@ -211,6 +214,18 @@ def _states_other(statements: Sequence[Statement]) -> npt.NDArray[np.bool_]:
     # what the newer one has beyond what the older one has
     more_numbers, more_names = (1.0 - stated) @ stated.T > 0.0, (1.0 - said) @ named.T > 0.0
     return np.asarray(has_change[None, :] | more_numbers | more_names)
+
+
+def _are_withdrawn(
+    statements: Sequence[Statement],
+    created: npt.NDArray[np.float64],
+    starts: npt.NDArray[np.float64],
+    are_versions: npt.NDArray[np.bool_],
+) -> npt.NDArray[np.bool_]:
+    """Return whether a version with words of withdrawal was stored between an announcement and its date."""
+    withdraws = np.array([one.has_withdrawal for one in statements], dtype=bool)
+    is_between = (created[:, None] < created[None, :]) & (created[None, :] < starts[:, None])
+    return np.asarray((withdraws[None, :] & is_between & are_versions).any(axis=1))
 
 
 def _without_current(validity: npt.NDArray[np.float64], are_versions: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:

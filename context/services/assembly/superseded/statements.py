@@ -44,6 +44,12 @@ _REVERSAL = re.compile(
     r"wieder|zurück|statt|nicht mehr|vuelve|otra vez|de nuevo|ya no)\b",
     re.IGNORECASE,
 )
+#: Words for the withdrawal of an announced change.
+_WITHDRAWAL = re.compile(
+    r"\b(?:cancelled|called off|withdrawn|stays?|remains?|postponed|abgesagt|bleibt|bleiben|verschoben|"
+    r"cancelad[oa]s?|anulad[oa]s?|se anula|sigue|siguen|se queda)\b",
+    re.IGNORECASE,
+)
 _CHANGE = re.compile(rf"\b(?:{'|'.join(_CHANGES)})\b", re.IGNORECASE)
 
 
@@ -61,6 +67,7 @@ class Statement(NamedTuple):
     identifiers: frozenset[str]
     has_change: bool
     has_reversal: bool
+    has_withdrawal: bool
     announced: AnnouncedTime | None
 
 
@@ -78,5 +85,6 @@ def read_statement(text: str) -> Statement:
         frozenset(_IDENTIFIER.findall(lower)),
         _CHANGE.search(text) is not None,
         _REVERSAL.search(text) is not None,
+        _WITHDRAWAL.search(text) is not None,
         announced_time(text),
     )

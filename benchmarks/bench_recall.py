@@ -23,7 +23,7 @@ from context.services.profiles.scoring_profiles import SHIPPED_PROFILES, Scoring
 
 HERE = Path(__file__).parent
 LEARNING = sorted((HERE / "learning").iterdir())
-CORPORA = [*LEARNING, *sorted((HERE / "corpora").iterdir())]
+CORPORA = [*LEARNING, *sorted((HERE / "corpora").iterdir()), *sorted((HERE / "held_out").iterdir())]
 BUDGETS_TOKENS = (250, 500, 1000, 4000)
 #: The simplest rankings, with which every profile is compared.
 BASELINES = {

@@ -386,7 +386,11 @@ def test_what_is_no_conversation_is_told(tmp_path: Path, text: str, code: str) -
     ("folder", "memories", "questions", "each"),
     [
         pytest.param(folder, memories, questions, each, id=folder.name)
-        for name, memories, questions, each in (("corpora", 400, 150, 10), ("learning", 170, 125, 4))
+        for name, memories, questions, each in (
+            ("corpora", 400, 150, 10),
+            ("learning", 170, 125, 4),
+            ("held_out", 170, 125, 4),
+        )
         for folder in sorted((PROJECT / "benchmarks" / name).iterdir())
     ],
 )

@@ -21,7 +21,7 @@ from memories.hygiene.actions import merge_memories
 from memories.models import AuditEntry, Tenant
 from memories.store.actions.bulk import apply_bulk_action
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
-from memories.tenancy.audit import Actor
+from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.console.activity import list_acts
 from tests.factories import make_memory
@@ -184,6 +184,13 @@ def test_acts_are_found_by_kind_person_time_and_words_of_what_they_changed(clien
     assert labels(before=f"{long_ago:%Y-%m-%dT23:59}") == ["Created a budget profile"]
     assert labels(q="zeppelin") == []
     assert client.get(page("activity", tenant), {"kind": "nothing"}, headers=HTMX).status_code == 422
+
+
+def test_a_user_name_finds_no_other_object_with_the_number_of_that_user(client: Client, tenant: Tenant) -> None:
+    wanda = new_operator("wanda", "operator", tenant)
+    with tenant_scope(tenant.pk):
+        record_audit("save_prompt", "prompt", [wanda.pk], tenant_id=tenant.pk, **by_now())
+        assert [entry.verb for entry in list_acts(tenant.pk, text="wanda")] == ["add_member"]
 
 
 def test_only_the_newest_acts_about_a_text_are_listed(

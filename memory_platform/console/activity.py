@@ -1,4 +1,4 @@
-"""The acts of people, rules and agents in a tenant, what each changed, and whether it can be undone (ADR-0137).
+"""The acts of operators, API keys and the system, what each changed, and whether it can be undone (ADR-0137).
 
 An act is an entry of the audit log that an operator may want to undo. Called inside a scope.
 """

@@ -270,7 +270,7 @@ def _return_assignment(entry: AuditEntry, **who: Any) -> str:
     has_ended = entry.verb.startswith("unassign_")
     assignments: Any = _ASSIGNMENTS[entry.target_kind]
     assignments.undo(tenant_id=entry.tenant_id, profile_name=name, has_ended=has_ended, **who, **target)
-    return "Undone: the assignment is as it was."
+    return "Undone: the former assignments are restored."
 
 
 _UNDO: Mapping[str, Callable[..., str]] = {

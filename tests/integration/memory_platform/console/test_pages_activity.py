@@ -66,8 +66,8 @@ def test_acts_on_memories_are_listed_with_their_changes_and_undone(client: Clien
     assert archived.targets[0].text == fourth.content
     (memo,) = rows_of(client, tenant, group="texts")
     assert memo.targets[0].text == "Tenant memo"
-    assert "as they were" in undo(client, tenant, merged)
-    assert "as they were" in undo(client, tenant, changed)
+    assert "restored to their former state" in undo(client, tenant, merged)
+    assert "restored to their former state" in undo(client, tenant, changed)
     assert "live again" in undo(client, tenant, archived)
     assert [as_stored(row).archived_at for row in (third, fourth)] == [None, None]
     assert [as_stored(row).kind for row in (one, other)] == ["procedure", "fact"]
@@ -191,6 +191,20 @@ def test_a_user_name_finds_no_other_object_with_the_number_of_that_user(client: 
     with tenant_scope(tenant.pk):
         record_audit("save_prompt", "prompt", [wanda.pk], tenant_id=tenant.pk, **by_now())
         assert [entry.verb for entry in list_acts(tenant.pk, text="wanda")] == ["add_member"]
+
+
+def test_activity_and_audit_log_name_actors_alike(tenant: Tenant) -> None:
+    client = client_of(new_operator("admin", "admin", tenant))
+    actors = [Actor.system("sweep"), Actor.system(""), Actor("key", "k-1", "crawler"), Actor.operator(7, "wanda")]
+    with tenant_scope(tenant.pk):
+        for actor in actors:
+            record_audit("save_prompt", "prompt", [1], tenant_id=tenant.pk, by=actor, now=timezone.now())
+    for name in ("activity", "audit-log"):
+        text = text_of(client.get(page(name, tenant)))
+        assert 'sweep</span> <span class="kind">system</span>' in text
+        assert 'crawler</span> <span class="kind">API key</span>' in text
+        for label in ("the system", "wanda"):
+            assert re.search(rf"{label}</span>\s*</td>", text)
 
 
 def test_only_the_newest_acts_about_a_text_are_listed(

@@ -29,6 +29,7 @@ from memories.search.queries.lexemes import tenant_query_lexemes
 from memories.services.search.planner import match_rarest
 from memories.services.tenancy.audit_targets import UUID_TEXT, audit_target_page, displayed_target_id
 from memories.tenancy.queries.tenants import members_of
+from memory_platform.web.numerals import version_label
 
 #: Maximum targets of an act that are shown.
 TARGETS_SHOWN_MAX = 3
@@ -135,4 +136,6 @@ def _unnamed(kind: str, target_id: str) -> str:
             return f"Version {target_id}"
         case "alert_rule":
             return target_id.replace("_", " ").capitalize()
+        case "budget_profile" | "scoring_profile":
+            return version_label(target_id)
     return f"{title} {target_id[:_ID_CHARACTERS]}" if UUID_TEXT.fullmatch(target_id) else displayed_target_id(target_id)

@@ -119,7 +119,7 @@ def test_acts_on_profiles_are_undone_while_they_are_in_use(client: Client, tenan
         BUDGET_ASSIGNMENTS.unassign(tenant_id=tenant.pk, partition_path="user=a", **by_now())
     undo(client, tenant, rows_of(client, tenant, group="profiles")[0])
     assert assigned() == [("long", "user=a")]
-    assert "version 1 again" in undo(client, tenant, saved)
+    assert "version 1 are active again" in undo(client, tenant, saved)
     assert (before, tokens("long")) == (321, tokens("short"))
 
 

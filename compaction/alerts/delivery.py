@@ -99,7 +99,7 @@ def alert_message(delivery: AlertDelivery) -> AlertMessage:
         return AlertMessage(str(delivery.pk), f"Test of alerts: {tenant}", f"This is a test.\n{alerts_url}\n", payload)
     payload["alert"] = _alert_payload(alert)
     lines = [
-        f"{alert.rule.description}: {alert.measured} (threshold: {alert.threshold:,})",
+        f"{alert.rule.description}: {alert.measured} (threshold: {alert.limit})",
         f"Opened: {alert.opened_at:%Y-%m-%d %H:%M} UTC",
         *([f"Closed: {alert.closed_at:%Y-%m-%d %H:%M} UTC"] if alert.closed_at else []),
         payload["alert"]["url"],

@@ -120,6 +120,11 @@ class Alert(models.Model):
         """The value with its unit."""
         return self.rule.written(self.value)
 
+    @property
+    def limit(self) -> str:
+        """The threshold with its unit."""
+        return self.rule.written(self.threshold)
+
 
 class AlertDelivery(models.Model):
     """One message to one destination, with the log of its attempts."""

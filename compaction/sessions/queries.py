@@ -96,7 +96,8 @@ def pressure_of(session: str = "") -> "ExpressionWrapper[CombinedExpression]":
     """Return the pressure of the session at that path of fields, to annotate and to sort by."""
     # As a float: a numeric quotient has more digits than the position of a page keeps.
     window = Cast(F(f"{session}max_context_tokens"), FloatField())
-    needed = F(f"{session}context_tokens") + F(f"{session}marker_tokens") + Floor(window * RESERVED_SHARE)
+    # The float is first, because the sum of two integer columns can exceed their 32 bits.
+    needed = Floor(window * RESERVED_SHARE) + F(f"{session}context_tokens") + F(f"{session}marker_tokens")
     return ExpressionWrapper(needed / window, FloatField())
 
 

@@ -13,6 +13,7 @@ from context.evaluation import queries
 from context.models.profiles import BudgetProfile
 from memories.models import Memory, Tenant
 from memories.models.tenancy import check, one_of, unique
+from memory_platform.web.numerals import versioned_name
 
 BUDGETS_MAX = 24
 
@@ -89,7 +90,7 @@ class EvaluationRun(models.Model):
     @property
     def label(self) -> str:
         """A name that distinguishes the run from others on its corpus."""
-        label = f"{self.profile_name} {self.profile_version}, {self.packer}"
+        label = f"{versioned_name(self.profile_name, self.profile_version)}, {self.packer}"
         return f"{label}, {self.embedder_model}" if self.corpus_kind == self.Corpus.GOLDEN_COPY else label
 
 

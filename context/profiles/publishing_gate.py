@@ -16,6 +16,7 @@ from context.services.profiles.publishing import (
     publishing_conditions,
     select_runs,
 )
+from memory_platform.web.numerals import versioned_name
 
 #: The number of newest finished runs of both profiles that are considered.
 _RUNS_READ = 200
@@ -71,7 +72,7 @@ def publishing_gate(
     conditions = publishing_conditions(
         has_run=run is not None,
         comparison=comparison,
-        base=f"{base.name} {base.version}",
+        base=versioned_name(base.name, base.version),
         argument=argument,
         reason=reason,
     )

@@ -29,6 +29,7 @@ from memories.search.queries.lexemes import tenant_query_lexemes
 from memories.services.search.planner import match_rarest
 from memories.services.tenancy.audit_targets import UUID_TEXT, audit_target_page, displayed_target_id
 from memories.tenancy.queries.tenants import members_of
+from memory_platform.web.numerals import version_label
 
 #: Maximum targets of an act that are shown.
 TARGETS_SHOWN_MAX = 3
@@ -63,18 +64,25 @@ class ActTarget:
     url: str
 
 
-def targets_with(tenant_id: UUID, text: str) -> set[str]:
-    """Return the ids of memories with these words, of named rows and of users; of each kind, a bounded number."""
+def targets_with(tenant_id: UUID, text: str) -> tuple[set[str], dict[str, set[str]]]:
+    """Return the ids of memories with these words and of named rows; of each kind, a bounded number.
+
+    The ids of partitions and users are numbers, which are only unique in their kind: they are returned by kind.
+    """
     words = tenant_query_lexemes(tenant_id, text)
     memories = Memory.objects.for_tenant(tenant_id).matching_any(match_rarest(list(words), words))
     found = list(memories.values_list("pk", flat=True)[:_NAMED_MAX]) if words else []
-    for model, column in _NAMED.values():
+    users = get_user_model().objects.filter(username__icontains=text)
+    numbered = {"user": members_of([tenant_id]).filter(pk__in=users).values_list("pk", flat=True)[:_NAMED_MAX]}
+    for kind, (model, column) in _NAMED.items():
         if model is not Message:  # their number has no bound, and no index finds a part of a text
             rows = model.objects.for_tenant(tenant_id).filter(**{f"{column}__icontains": text})
-            found += rows.values_list("pk", flat=True)[:_NAMED_MAX]
-    users = get_user_model().objects.filter(username__icontains=text)
-    found += members_of([tenant_id]).filter(pk__in=users).values_list("pk", flat=True)[:_NAMED_MAX]
-    return {str(pk) for pk in found}
+            ids = rows.values_list("pk", flat=True)[:_NAMED_MAX]
+            if model is Partition:
+                numbered[kind] = ids
+            else:
+                found += ids
+    return {str(pk) for pk in found}, {kind: {str(pk) for pk in ids} for kind, ids in numbered.items()}
 
 
 def target_texts(tenant_id: UUID, entries: Sequence[AuditEntry]) -> dict[TargetKey, str]:
@@ -137,4 +145,6 @@ def _unnamed(kind: str, target_id: str) -> str:
             return f"Version {target_id}"
         case "alert_rule":
             return target_id.replace("_", " ").capitalize()
+        case "budget_profile" | "scoring_profile":
+            return version_label(target_id)
     return f"{title} {target_id[:_ID_CHARACTERS]}" if UUID_TEXT.fullmatch(target_id) else displayed_target_id(target_id)

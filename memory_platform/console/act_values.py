@@ -263,19 +263,19 @@ def _set_votes(tenant_id: UUID, values: Values, **who: Any) -> None:
     set_votes(tenant_id=tenant_id, values=given, **who)
 
 
-_MEMBERSHIP = ValueKind(_members, _set_member, "the membership is as it was.")
-_RETENTION = ValueKind(_retention, _set_retention, "the retention policy is as it was.")
-_FACTS = ValueKind(_compactions, _set_facts, "the fact is as it was.")
+_RETENTION = ValueKind(_retention, _set_retention, "the former retention policy is restored.")
+_FACTS = ValueKind(_compactions, _set_facts, "the former state of the fact is restored.")
 _SUMMARY = ValueKind(_compactions, _set_summary, "the summary has its former text again.")
-_VOTES = ValueKind(_votes, _set_votes, "the votes are as they were.")
+_VOTES = ValueKind(_votes, _set_votes, "the former votes are restored.")
 VALUE_KINDS: Mapping[str, ValueKind] = {
     "change_role": ValueKind(_roles, _set_role, "the member has the former role again."),
-    **dict.fromkeys(("add_member", "remove_member"), _MEMBERSHIP),
-    "set_language": ValueKind(_language, _set_language, "the language is as it was."),
-    "set_alert_rules": ValueKind(_alert_rules, _set_alert_rules, "the alert rules are as they were."),
+    "add_member": ValueKind(_members, _set_member, "the member is removed."),
+    "remove_member": ValueKind(_members, _set_member, "the member is added again."),
+    "set_language": ValueKind(_language, _set_language, "the former language is restored."),
+    "set_alert_rules": ValueKind(_alert_rules, _set_alert_rules, "the former alert rules are restored."),
     **dict.fromkeys(("set_retention", "remove_retention"), _RETENTION),
-    "change_golden_question": ValueKind(_golden, _set_golden, "the question is as it was."),
-    "save_view": ValueKind(_views, _set_view, "the view is as it was."),
+    "change_golden_question": ValueKind(_golden, _set_golden, "the former question is restored."),
+    "save_view": ValueKind(_views, _set_view, "the former saved views are restored."),
     "delete_snapshot": ValueKind(_snapshots, _restore_snapshot, "the snapshot is restored."),
     **dict.fromkeys(("strike_fact", "keep_fact"), _FACTS),
     **dict.fromkeys(("edit_compaction", "append_missing_facts", "withdraw_appended_facts"), _SUMMARY),

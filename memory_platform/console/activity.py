@@ -1,4 +1,4 @@
-"""The acts of people, rules and agents in a tenant, what each changed, and whether it can be undone (ADR-0137).
+"""The acts of operators, API keys and the system, what each changed, and whether it can be undone (ADR-0137).
 
 An act is an entry of the audit log that an operator may want to undo. Called inside a scope.
 """
@@ -113,7 +113,7 @@ def list_acts(
     if person:
         named = users_by_username(person).values_list("pk", flat=True)
         entries = entries.of_actors([str(pk) for pk in named]).narrowed({"actor_kind": AuditEntry.ActorKind.OPERATOR})
-    return entries.about_text(text, targets_with(tenant_id, text)) if text else entries
+    return entries.about_text(text, *targets_with(tenant_id, text)) if text else entries
 
 
 def read_acts(tenant_id: UUID, entries: Sequence[AuditEntry], *, is_admin: bool) -> list[ActRow]:

@@ -56,7 +56,7 @@ class ActFilterForm(PlatformForm):
         widget=forms.Select({"class": "form-select"}),
     )
     by = forms.ChoiceField(
-        required=False, choices=[("", "Everyone"), ("operator", "People"), ("system", "Rules"), ("key", "Agents")]
+        required=False, choices=[("", "Any"), ("operator", "Operators"), ("system", "System"), ("key", "API keys")]
     )
     person = forms.CharField(label="Person", required=False, max_length=150)
     q = forms.CharField(label="Object", required=False, max_length=_TEXT_CHARACTERS_MAX)

@@ -62,7 +62,7 @@ from memories.tenancy.exceptions import Conflict, NotFound
 from memory_platform.console.act_values import VALUE_KINDS, changed_later, set_former_values
 from memory_platform.console.activity import is_archived_by, latest_acts
 from memory_platform.console.undo_rules import UNDONE_WHILE_LATEST
-from memory_platform.web.numerals import counted
+from memory_platform.web.numerals import counted, versioned_name
 
 _APPLIED = ("apply_compaction", "approve_compaction")
 _ASSIGNMENTS = {"budget_profile": BUDGET_ASSIGNMENTS, "scoring_profile": SCORING_ASSIGNMENTS}
@@ -218,7 +218,7 @@ def _return_to_budget(entry: AuditEntry, **who: Any) -> str:
     name, version = _version(entry)
     former = version - 1
     roll_back_budget_profile(tenant_id=entry.tenant_id, name=name, version=former, replaces=version, **who)
-    return f"Undone: {name} has the settings of version {former} again."
+    return f"Undone: the settings of {versioned_name(name, former)} are active again."
 
 
 def _restore_budget(entry: AuditEntry, **who: Any) -> str:
@@ -236,13 +236,13 @@ def _retire_budget(entry: AuditEntry, **who: Any) -> str:
 def _retire_scoring(entry: AuditEntry, **who: Any) -> str:
     name, version = _version(entry)
     retire_scoring_profile(tenant_id=entry.tenant_id, name=name, version=version, **who)
-    return f"Undone: version {version} of {name} is retired."
+    return f"Undone: {versioned_name(name, version)} is retired."
 
 
 def _restore_scoring(entry: AuditEntry, **who: Any) -> str:
     name, version = _version(entry)
     row = restore_scoring_profile(tenant_id=entry.tenant_id, name=name, version=version, retired_at=entry.at, **who)
-    return f"Undone: version {version} of {name} is {row.get_state_display().lower()} again."
+    return f"Undone: {versioned_name(name, version)} is {row.get_state_display().lower()} again."
 
 
 def _return_to_scoring(entry: AuditEntry, **who: Any) -> str:
@@ -255,7 +255,7 @@ def _return_to_scoring(entry: AuditEntry, **who: Any) -> str:
         return f"Undone: no version of {name} is active again."
     number = before.version
     roll_back_scoring_profile(tenant_id=entry.tenant_id, name=name, version=number, replaces=version, **who)
-    return f"Undone: version {number} of {name} is active again."
+    return f"Undone: {versioned_name(name, number)} is active again."
 
 
 def _version(entry: AuditEntry) -> tuple[str, int]:
@@ -270,7 +270,7 @@ def _return_assignment(entry: AuditEntry, **who: Any) -> str:
     has_ended = entry.verb.startswith("unassign_")
     assignments: Any = _ASSIGNMENTS[entry.target_kind]
     assignments.undo(tenant_id=entry.tenant_id, profile_name=name, has_ended=has_ended, **who, **target)
-    return "Undone: the assignment is as it was."
+    return "Undone: the former assignments are restored."
 
 
 _UNDO: Mapping[str, Callable[..., str]] = {

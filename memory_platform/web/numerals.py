@@ -1,4 +1,4 @@
-"""Counted nouns and minus signs."""
+"""Counted nouns, minus signs and names of versions."""
 
 MINUS = "\N{MINUS SIGN}"
 
@@ -6,6 +6,17 @@ MINUS = "\N{MINUS SIGN}"
 def counted(number: int, one: str, many: str) -> str:
     """Return the number with its noun: "1 memory", "1,200 memories"."""
     return with_minus_sign(f"{number:,} {one if number == 1 else many}")
+
+
+def versioned_name(name: str, version: int | str) -> str:
+    """Return the displayed name of a version of a profile: "recall version 2"."""
+    return f"{name} version {version}"
+
+
+def version_label(version_id: str) -> str:
+    """Return the displayed name of a version with this id: "recall 2" -> "recall version 2"; of others, the id."""
+    name, _, version = version_id.rpartition(" ")
+    return versioned_name(name, version) if name and version.isdecimal() else version_id
 
 
 def with_minus_sign(text: str) -> str:

@@ -20,7 +20,7 @@ from context.services.evaluation.corpus import Corpus
 from memories.management.command import PlatformCommand, get_tenant_or_fail
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import admin_write_scope, tenant_scope
-from memory_platform.web.numerals import counted
+from memory_platform.web.numerals import counted, versioned_name
 
 #: Names of corpora that are not paths.
 NAMED = {"golden": EvaluationRun.Corpus.GOLDEN, "updated-facts": EvaluationRun.Corpus.UPDATED_FACTS}
@@ -113,7 +113,7 @@ class Command(PlatformCommand):
 
     def _print(self, run: EvaluationRun, comparison: ReportTable | None) -> None:
         report = evaluation_report(run)
-        profile = f"{run.profile_name} {run.profile_version}, packer {run.packer}, order {run.ordering}"
+        profile = f"{versioned_name(run.profile_name, run.profile_version)}, packer {run.packer}, order {run.ordering}"
         self.stdout.write(f"{run.corpus_name}, scored by {profile}, embedded by {run.embedder_model}")
         for table in report.tables if report else ():
             self._print_table(table, f"{table.name} ({table.questions:,})")

@@ -24,7 +24,7 @@ from memories.management.command import PlatformCommand, get_tenant_or_fail
 from memories.models import Tenant
 from memories.tenancy.exceptions import NotFound, PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.numerals import counted
+from memory_platform.web.numerals import counted, versioned_name
 
 
 class Command(PlatformCommand):
@@ -91,7 +91,7 @@ class Command(PlatformCommand):
     def _print(self, corpus: EvaluationCorpus, base: ScoringProfile, calibration: Calibration) -> None:
         report = calibration.report
         questions = counted(len(corpus.all_questions), "question", "questions")
-        self.stdout.write(f"{corpus.name}, {questions}, candidates of {base.name} {base.version}")
+        self.stdout.write(f"{corpus.name}, {questions}, candidates of {versioned_name(base.name, base.version)}")
         numbers = calibration.as_numbers()
         self.stdout.write(f"\nlog-odds = {numbers['intercept']:+.4f}")
         for name, value in numbers["coefficients"].items():

@@ -25,6 +25,7 @@ from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_of, tenant_page
 from memories.tenancy.views.page_actions import errors_on_form, missing_is_404
 from memory_platform.web.htmx import HtmxRequest, wants_fragment
+from memory_platform.web.numerals import versioned_name
 from memory_platform.web.rendering import render_page
 
 
@@ -65,7 +66,7 @@ def _scoring_effect(request: HtmxRequest, name: str) -> dict[str, Any]:
     base = selected_version(versions, request.GET.get("version") or str(versions[0].version))
     typed = request.GET if "relevance" in request.GET else scoring_profile_form_values(base.numbers)
     form = ScoringProfileForm(typed)
-    page = {"title": f"{name} {base.version}", "back": version_url(request, base), "form": form}
+    page = {"title": versioned_name(name, base.version), "back": version_url(request, base), "form": form}
     return page | try_scoring_profile(request, base, form)
 
 

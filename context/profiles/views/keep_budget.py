@@ -19,7 +19,7 @@ from memories.tenancy.tenant_pages import tenant_page
 from memories.tenancy.views.page_actions import errors_on_form, missing_is_404, perform
 from memory_platform.web.flash_messages import FlashLink, add_flash
 from memory_platform.web.htmx import HtmxRequest
-from memory_platform.web.numerals import counted
+from memory_platform.web.numerals import counted, versioned_name
 from memory_platform.web.rendering import render_page
 
 _NAMES = {"name": "new_name", "default_tokens": "max_tokens"}
@@ -70,7 +70,7 @@ def _keep(request: HtmxRequest, form: KeepBudgetForm, profile: BudgetProfile, pa
         hint = " It has no assignments yet."
         link = FlashLink(reverse("budget-assignments", args=[request.tenant.id]), "Assign")
     tokens = counted(row.default_tokens, "token", "tokens")
-    text = f"{tokens} saved in {row.name}, version {row.version}{assigned}.{hint}"
+    text = f"{tokens} saved in {versioned_name(row.name, row.version)}{assigned}.{hint}"
     add_flash(request, text, undo_url=undo, link=link)
     inputs = request.GET.copy()
     inputs.pop("max_tokens", None)

@@ -23,6 +23,7 @@ from memories.tenancy.tenant_pages import tenant_page
 from memories.tenancy.views.page_actions import errors_as_flash, errors_on_form, missing_is_404, perform
 from memory_platform.web.flash_messages import add_flash
 from memory_platform.web.htmx import HtmxRequest
+from memory_platform.web.numerals import versioned_name
 from memory_platform.web.rendering import render_page
 
 
@@ -38,7 +39,7 @@ def scoring_publish(request: HtmxRequest, name: str, version: int) -> HttpRespon
             named = {"name": name, "version": version, "replaces": seen}
             row = perform(request, publish_scoring_profile, **named, **form.values())
             undo_url = _roll_back_url(request, name, seen)
-            add_flash(request, f"Version {row.version} of {name} is published and active.", undo_url=undo_url)
+            add_flash(request, f"{versioned_name(name, row.version)} is published and active.", undo_url=undo_url)
             return redirect(version_url(request, row))
     return _publish_page(request, name, version, form)
 
@@ -77,12 +78,12 @@ def scoring_roll_back(request: HtmxRequest, name: str, version: int) -> HttpResp
         now = f"version {before}" if active else "none"
         lines = [f"Requests that name {name}, and its assignments, use version {version} again. Active now: {now}."]
         way = "Roll forward" if 0 < before < version else "Roll back"
-        question = f"{way} to version {version} of {name}?"
+        question = f"{way} to {versioned_name(name, version)}?"
         return ask_to_confirm(request, SCORING_KIND, row, question, way, lines, labelled_changes(active, row))
     with errors_as_flash(request):
         perform(request, roll_back_scoring_profile, name=name, version=version, replaces=before)
         undo_url = _roll_back_url(request, name, before if before != version else 0)
-        add_flash(request, f"Version {version} of {name} restored.", undo_url=undo_url)
+        add_flash(request, f"{versioned_name(name, version)} restored.", undo_url=undo_url)
         return redirect(version_url(request, row))
     return redirect("scoring-profile", request.tenant.id, name)
 
@@ -103,10 +104,10 @@ def scoring_retire(request: HtmxRequest, name: str, version: int) -> HttpRespons
                 "It can no longer be published." if not row.published_at else "It is inactive.",
                 *lines,
             ]
-        return ask_to_confirm(request, SCORING_KIND, row, f"Retire version {version} of {name}?", "Retire", lines)
+        return ask_to_confirm(request, SCORING_KIND, row, f"Retire {versioned_name(name, version)}?", "Retire", lines)
     with errors_as_flash(request):
         perform(request, retire_scoring_profile, name=name, version=version)
         undo_url = _roll_back_url(request, name, version if row.is_active else 0)
-        add_flash(request, f"Version {version} of {name} retired.", undo_url=undo_url)
+        add_flash(request, f"{versioned_name(name, version)} retired.", undo_url=undo_url)
         return redirect(version_url(request, row))
     return redirect("scoring-profile", request.tenant.id, name)

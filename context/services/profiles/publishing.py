@@ -182,7 +182,7 @@ def publishing_conditions(
     return [
         PublishingCondition("version", code, detail, is_evaluated),
         *(_text_condition(f"argument.{part}", argument.get(part, "")) for part in ARGUMENT_PARTS),
-        _reason_condition(comparison, reason),
+        _reason_condition(comparison, base, reason),
     ]
 
 
@@ -190,11 +190,11 @@ def _questions(count: int) -> str:
     return f"{count:,} question{'' if count == 1 else 's'}"
 
 
-def _reason_condition(comparison: EvidenceComparison | None, reason: str) -> PublishingCondition:
+def _reason_condition(comparison: EvidenceComparison | None, base: str, reason: str) -> PublishingCondition:
     if reason.strip() or comparison is None or comparison.verdict == BETTER:
         return _text_condition("reason", reason, is_required=False)
     word = "worse" if comparison.verdict == WORSE else "not clearly better"
-    detail = f"It is {word} than {comparison.base}: {comparison}. Give the reason for publishing it anyway."
+    detail = f"It is {word} than {base}: {comparison}. Give the reason for publishing it anyway."
     return PublishingCondition("reason", "reason_required", detail, is_met=False)
 
 

@@ -24,6 +24,7 @@ from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
 from memories.tenancy.views.page_actions import errors_on_form
 from memory_platform.web.htmx import HtmxRequest, wants_fragment
+from memory_platform.web.numerals import version_label
 from memory_platform.web.rendering import loads_result_later, render_page
 
 #: Fields of the page's form; every other input of a run is passed on unchanged.
@@ -78,7 +79,7 @@ def _beyond(choices: list[tuple[str, str]], form: SideBySideForm) -> list[tuple[
     """Return the selected profiles that are not offered: an older version, or a draft by its name alone."""
     known = {value for value, _ in choices} | {""}
     typed = dict.fromkeys(str(form[side].value() or "") for side in ("left", "right"))
-    return [(value, value.replace(VERSION_MARK, " ")) for value in typed if value not in known]
+    return [(value, version_label(value.replace(VERSION_MARK, " "))) for value in typed if value not in known]
 
 
 def _answer(request: HtmxRequest, form: SideBySideForm) -> dict[str, Any]:

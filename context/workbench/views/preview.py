@@ -34,6 +34,7 @@ from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_of, tenant_page
 from memories.tenancy.views.page_actions import by_operator, errors_on_form
 from memory_platform.web.htmx import HtmxRequest, current_page_path, wants_fragment
+from memory_platform.web.numerals import versioned_name
 from memory_platform.web.rendering import WHOLE_RESULT_PARAMETER, loads_result_later, render_page
 
 SLIDER = {"step": SLIDER_STEP_TOKENS, "max": SLIDER_MAX_TOKENS}
@@ -230,6 +231,6 @@ def scoring_choices(tenant_id: UUID) -> list[tuple[str, str]]:
     """Return the scoring profiles of the form: active ones by name, others by name and newest version."""
     rows = [(row.name, row.version, row.is_active) for row in listed_scoring_profiles(tenant_id)]
     return [
-        (name, name) if is_active else (f"{name}{VERSION_MARK}{version}", f"{name} {version}")
+        (name, name) if is_active else (f"{name}{VERSION_MARK}{version}", versioned_name(name, version))
         for name, version, is_active in rows
     ]

@@ -90,5 +90,6 @@ def describe_not_undone(count: int) -> str:
 
 def describe_undone(count: int, left: int, *, one: str = "memory", several: str = "memories") -> str:
     """Describe the result of an undo."""
-    done = f"Undone: {count:,} {one if count == 1 else several} {'is as it was' if count == 1 else 'are as they were'}"
+    former = f"restored to {'its' if count == 1 else 'their'} former state"
+    done = f"Undone: {count:,} {one if count == 1 else several} {former}"
     return f"{done}; {describe_not_undone(left)}." if left else f"{done}."

@@ -35,13 +35,15 @@ class AuditEntryQuerySet(TenantRows):
     def about_any(self, target_kind: str, target_ids: Iterable[object]) -> Self:
         return self._about_any([str(target_id) for target_id in target_ids]).of_kind(target_kind)
 
-    def about_text(self, text: str, target_ids: Iterable[str]) -> Self:
+    def about_text(self, text: str, target_ids: Iterable[str], numbered: Mapping[str, Collection[str]]) -> Self:
         """The newest `ABOUT_TEXT_MAX` entries with one of these ids, or whose first target begins with the text.
 
-        With a limit on each part, the planner uses indexes however many entries there are.
+        `numbered` are ids by kind that are numbers: rows of other kinds can have the same ones. With a limit on each
+        part, the planner uses indexes however many entries there are.
         """
         beginning = self.filter(target_ids__0__gte=text, target_ids__0__lt=f"{text}{_LAST_CHARACTER}")
         parts = [*self._parts_about([text, *target_ids]), beginning]
+        parts += [self.of_kind(kind).filter(target_ids__0__in=ids) for kind, ids in numbered.items() if ids]
         return self._among([rows.newest_first()[:ABOUT_TEXT_MAX] for rows in parts])
 
     def _about_any(self, target_ids: list[str]) -> Self:

@@ -165,7 +165,7 @@ def job_list(request: HtmxRequest) -> HttpResponseBase:
 
 @tenant_page("viewer")
 def act_list(request: HtmxRequest) -> HttpResponseBase:
-    """List the acts of people, rules and agents, newest first, each with its undo."""
+    """List the acts of operators, API keys and the system, newest first, each with its undo."""
     form = ActFilterForm(request.GET)
     page: dict[str, Any] = {"section": "activity", "form": form}
     page |= {"about_text_max": ABOUT_TEXT_MAX, "undo_days": UNDO_DAYS}

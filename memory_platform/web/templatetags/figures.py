@@ -13,13 +13,15 @@ from django.utils.timesince import timesince
 from memory_platform import __version__
 from memory_platform.web.flash_messages import read_flash_link
 from memory_platform.web.navigation import NAVIGATION
-from memory_platform.web.numerals import counted, with_minus_sign
+from memory_platform.web.numerals import counted, version_label, versioned_name, with_minus_sign
 from memory_platform.web.times import format_time
 
 register = template.Library()
 register.filters |= {
     "minus_sign": with_minus_sign,
     "message_link": read_flash_link,
+    "version_label": version_label,
+    "versioned": versioned_name,
     "path_segments": lambda path: path.split("/"),
     "spaced_name": lambda name: name.replace("_", " "),
     "named_pairs": lambda named: named.items(),  # also of a mapping that has a key `items`

@@ -76,17 +76,19 @@ def test_profile_is_compared_published_through_the_gate_and_rolled_back(
     console.reload()
     console.get_by_role("button", name="Publish version 2").click()
     expect(console.get_by_role("heading", name="Not published")).to_be_visible()
-    expect(console.locator("#reason-errors")).to_contain_text("It is worse than own 1: evidence at 1,000 tokens -10.0")
+    expect(console.locator("#reason-errors")).to_contain_text(
+        "It is worse than own version 1: evidence at 1,000 tokens -10.0"
+    )
     expect(console.locator("#decision-errors")).to_contain_text("20 to 4,000 characters")
     assert console.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     for name, text in {**ARGUMENT, "reason": REASON}.items():
         console.fill(f"#id_{name}", text)
     console.get_by_role("button", name="Publish version 2").click()
-    expect(console.locator(".flash", has_text="Version 2 of own is published")).to_be_visible()
+    expect(console.locator(".flash", has_text="own version 2 is published")).to_be_visible()
     expect(console.locator("#gate")).to_contain_text(REASON)
     console.get_by_role("link", name="Roll back …").click()
     console.get_by_role("link", name="Roll back to 1").click()
     dialog = console.get_by_role("dialog")
-    expect(dialog).to_contain_text("Roll back to version 1 of own?")
+    expect(dialog).to_contain_text("Roll back to own version 1?")
     dialog.get_by_role("button", name="Roll back").click()
-    expect(console.locator(".flash", has_text="Version 1 of own restored.")).to_be_visible()
+    expect(console.locator(".flash", has_text="own version 1 restored.")).to_be_visible()

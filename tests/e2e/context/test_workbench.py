@@ -104,7 +104,7 @@ def test_missing_memory_is_explained_and_the_budget_that_includes_it_kept(consol
     expect(console.locator("#id_max_tokens")).to_have_value(budget)
     expect(console.locator("[aria-labelledby=saved-title]")).to_contain_text("No queries yet.")
     console.get_by_role("button", name="Save budget").click()
-    expect(console.locator(".flash")).to_contain_text(f"{budget} tokens saved in default-{budget}, version 1.")
+    expect(console.locator(".flash")).to_contain_text(f"{budget} tokens saved in default-{budget} version 1.")
     expect(console.locator("#budget-title")).to_contain_text(f"of {budget} tokens used")
     expect(console.locator(".block", has_text="Brodersen")).to_be_visible()
 

@@ -126,7 +126,7 @@ def publish_changed_weights(console: Page, tenant: Tenant) -> None:
         console.keyboard.type(text)
         console.keyboard.press("Tab")
     console.get_by_role("button", name="Publish version 2").click()
-    expect(console.locator(".flash", has_text="Version 2 of own is published")).to_be_visible()
+    expect(console.locator(".flash", has_text="own version 2 is published")).to_be_visible()
 
 
 def store_what_can_go(tenant: Tenant) -> None:

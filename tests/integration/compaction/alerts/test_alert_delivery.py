@@ -246,7 +246,7 @@ def test_mail_names_tenant_rule_and_page_but_no_memory(tenant: Tenant, settings:
     (message,) = mail.outbox
     assert (message.to, message.subject) == (["ops@example.com"], "Alert opened: Contradictions: Acme")
     assert f"/t/{tenant.pk}/hygiene/contradiction" in message.body
-    assert "1 pair (threshold: 1)" in message.body
+    assert "1 pair (threshold: 1 pair)" in message.body
     assert "Invoice" not in message.body
 
 

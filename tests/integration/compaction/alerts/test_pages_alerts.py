@@ -66,7 +66,8 @@ def test_admin_sets_rules_and_the_alert_is_shown_until_it_closes(admin: Client, 
     evaluate_alerts(now=NOW)
     shown = text_of(admin.get(address))
     assert f'href="{page("hygiene-list", tenant, "contradiction")}">Contradictions' in shown
-    assert "1 pair" in shown
+    assert 'data-label="Now">1 pair<' in shown
+    assert 'data-label="Threshold">1 pair<' in shown
     admin.post(address, rules_data())
     assert rules_of(tenant) == {"contradictions": (False, 1)}
     assert "Closed alerts" in text_of(admin.get(address))

@@ -170,4 +170,4 @@ def test_page_of_a_receipt_draws_the_parts_of_its_profile(tenant: Tenant) -> Non
     context = by_recall(tenant, max_tokens=200)
     client = client_of(new_operator("viewer", "viewer", tenant))
     text = strip_tags(text_of(client.get(page("receipt", tenant, context.id))))
-    assert f"conversation-recall, version {CONVERSATION_RECALL.version}" in text
+    assert f"conversation-recall version {CONVERSATION_RECALL.version}" in text

@@ -63,7 +63,7 @@ def test_question_of_the_past_is_asked_of_what_was_true_then(corpus: Path) -> No
 def test_table_and_paired_difference_are_printed(corpus: Path) -> None:
     first = evaluate_as_json(corpus, "--budgets", "60,1000")["run"]
     printed = evaluate(corpus, "--budgets", "1000", "--packer", "elastic", "--compare", first)
-    assert "bakery, scored by adr-0040 1, packer elastic" in printed
+    assert "bakery, scored by adr-0040 version 1, packer elastic" in printed
     assert "All questions (4)" in printed
     assert "Evidence included" in printed
     assert "100.0 to 100.0" in printed

@@ -271,7 +271,7 @@ def test_models_are_compared_on_the_golden_questions_before_a_switch(client: Cli
     ]
     text = text_of(response)
     assert "Evidence included, side by side" in text
-    assert "adr-0040 1, greedy, hashed-ngram-512" in text
+    assert "adr-0040 version 1, greedy, hashed-ngram-512" in text
     assert stages() == []
     assert counted_rows() == before
 

@@ -206,17 +206,21 @@ def test_publishing_needs_the_profile_in_use_on_the_same_corpus(
     finished_evaluation(tenant, numbers_of(own), shares=[0.9] * 40)
     finished_evaluation(tenant, ADR_0040.to_numbers(), **fields)
     problem = assert_problem(admin.post(f"{OWN}/publish", PUBLISH), 409, "baseline_not_evaluated", "version")
-    assert "adr-0040 1 was not evaluated on the same corpus" in problem["detail"]
+    assert "adr-0040 version 1 was not evaluated on the same corpus" in problem["detail"]
 
 
 @pytest.mark.parametrize(
     ("shares", "verdict", "words"),
     [
-        ([0.2] * 40, "worse", "It is worse than adr-0040 1: evidence at 1,000 tokens -30.0 points [-30.0, -30.0], 40"),
+        (
+            [0.2] * 40,
+            "worse",
+            "It is worse than adr-0040 version 1: evidence at 1,000 tokens -30.0 points [-30.0, -30.0], 40",
+        ),
         (
             [0.5] * 40,
             "unsure",
-            "It is not clearly better than adr-0040 1: evidence at 1,000 tokens 0.0 points [0.0, 0.0]",
+            "It is not clearly better than adr-0040 version 1: evidence at 1,000 tokens 0.0 points [0.0, 0.0]",
         ),
         ([0.6] + [0.5] * 39, "unsure", "+0.2 points [0.0, 0.8], 40 questions"),
     ],
@@ -246,13 +250,15 @@ def test_a_version_is_compared_with_what_it_replaces(admin: APIClient, tenant: T
     admin.put(ASSIGNMENTS, {"profile": "conversation-recall", "partition": ""})
     prove(tenant, numbers_of(own))
     problem = assert_problem(admin.post(f"{OWN}/publish", PUBLISH), 409, "baseline_not_evaluated", "version")
-    assert "conversation-recall 1 was not" in problem["detail"]
+    assert "conversation-recall version 1 was not" in problem["detail"]
     finished_evaluation(tenant, SHIPPED_PROFILES["conversation-recall"].to_numbers())
     assert admin.post(f"{OWN}/publish", PUBLISH).json()["comparison"]["base"] == "conversation-recall 1"
     second = admin.patch(OWN, {"pool_size": 100}).json()
     finished_evaluation(tenant, numbers_of(second), shares=[0.9, 0.8] * 20)
     refused = admin.post(f"{OWN}/publish", PUBLISH)
-    assert "not clearly better than own 1" in assert_problem(refused, 400, "reason_required", "reason")["detail"]
+    assert (
+        "not clearly better than own version 1" in assert_problem(refused, 400, "reason_required", "reason")["detail"]
+    )
 
 
 def test_runs_of_a_published_version_stay(admin: APIClient, tenant: Tenant, own: dict[str, Any]) -> None:

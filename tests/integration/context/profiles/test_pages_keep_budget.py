@@ -41,7 +41,7 @@ def test_budget_becomes_the_next_version_and_the_workbench_uses_it(client: Clien
     assert "default has a larger budget" in shown
     done = keep(client, tenant, keep_in="profile")
     assert budgets(tenant) == {"default": 669}
-    assert "669 tokens saved in default, version 1." in text_of(done)
+    assert "669 tokens saved in default version 1." in text_of(done)
     assert "max_tokens" not in done.redirect_chain[-1][0]
     client.post(undo_of(done))
     assert budgets(tenant) == {"default": BudgetProfile().default_tokens}
@@ -51,7 +51,7 @@ def test_smaller_budget_is_first_offered_in_a_new_profile(client: Client, tenant
     form = client.get(f"{page('budget-keep', tenant)}?{urlencode(INPUTS)}").context["form"]
     done = keep(client, tenant, **{name: form[name].value() for name in ("keep_in", "new_name")})
     assert budgets(tenant) == {"default-669": 669}
-    assert "669 tokens saved in default-669, version 1. It has no assignments yet." in text_of(done)
+    assert "669 tokens saved in default-669 version 1. It has no assignments yet." in text_of(done)
 
 
 def test_larger_budget_is_kept_without_a_warning(client: Client, tenant: Tenant) -> None:

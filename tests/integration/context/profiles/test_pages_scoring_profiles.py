@@ -239,9 +239,9 @@ def test_gate_names_what_is_missing_and_publishing_needs_both(admin: Client, ten
         assert words in refused.context["form"].errors["decision"][0]
     assert in_force(tenant) == []
     done = admin.post(url, TYPED, follow=True)
-    assert "Version 1 of own is published and active" in text_of(done)
+    assert "own version 1 is published and active" in text_of(done)
     assert in_force(tenant) == [1]
-    for words in (*ARGUMENT.values(), "evidence at 1,000 tokens +35.0 points", "adr-0040 1", "?with="):
+    for words in (*ARGUMENT.values(), "evidence at 1,000 tokens +35.0 points", "adr-0040 version 1", "?with="):
         assert words in text_of(done), words
 
 
@@ -249,7 +249,7 @@ def test_refusal_names_evaluation_and_argument_together(admin: Client, tenant: T
     new_version(tenant, "own")
     url = page("scoring-publish", tenant, "own", 1)
     asked = text_of(admin.get(url))
-    assert "Publish version 1 of own?" in asked
+    assert "Publish own version 1?" in asked
     assert "evaluation and reason for change missing" in asked
     assert "Run an evaluation with a button above" in asked
     assert 'btn-primary">Publish version 1' not in asked
@@ -275,7 +275,7 @@ def test_version_that_is_not_clearly_better_needs_a_reason_that_the_audit_log_sh
     assert "evidence at 1,000 tokens -30.0 points [-30.0, -30.0], 40 questions" in asked
     refused = admin.post(url, TYPED)
     assert refused.status_code == 422
-    assert "It is worse than adr-0040 1" in refused.context["form"].errors["reason"][0]
+    assert "It is worse than adr-0040 version 1" in refused.context["form"].errors["reason"][0]
     assert in_force(tenant) == []
     done = admin.post(url, {**TYPED, "reason": REASON}, follow=True)
     assert in_force(tenant) == [1]
@@ -295,11 +295,11 @@ def test_gate_shows_what_was_measured_beside_what_is_in_use(admin: Client, tenan
         assert "One is queued" in waiting
         assert "0 of 0" not in waiting, "the questions are counted when it starts"
         assert run_evaluation(tenant.pk, run.pk, now=timezone.now()).state == "done"
-    assert "adr-0040 1 was not evaluated on the same corpus" in shown
+    assert "adr-0040 version 1 was not evaluated on the same corpus" in shown
     shown = " ".join(text_of(admin.get(page("scoring-publish", tenant, "own", 1))).split())
     for words in (
         "percentage points (pp)",
-        "adr-0040 1",
+        "adr-0040 version 1",
         "0.0 pp",
         "golden questions",
         "1 question; at least 30 are required",
@@ -314,7 +314,7 @@ def test_verbs_ask_first_with_what_would_change(admin: Client, tenant: Tenant) -
     published(tenant, "own")
     published(tenant, "own", 2, numbers={**NUMBERS, "pool_size": 50}, recorded_to=CONTEXT_NOW)
     asked = text_of(admin.get(page("scoring-rollback", tenant, "own", 2)))
-    assert "Roll forward to version 2 of own?" in asked
+    assert "Roll forward to own version 2?" in asked
     assert "50 candidates" in asked
     assert "data-confirm-form" in asked
     assert "Requests can no longer name the profile." in text_of(admin.get(page("scoring-retire", tenant, "own", 1)))
@@ -331,7 +331,7 @@ def test_publishing_has_an_undo_and_a_version_can_be_retired_and_brought_back(ad
     )
     assert in_force(tenant) == [2]
     undone = admin.post(undo_of(published_again), follow=True)
-    assert "Version 1 of own restored." in text_of(undone)
+    assert "own version 1 restored." in text_of(undone)
     assert in_force(tenant) == [1]
     forth = admin.post(page("scoring-rollback", tenant, "own", 2), follow=True)
     assert in_force(tenant) == [2]

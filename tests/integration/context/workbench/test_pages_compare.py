@@ -53,7 +53,16 @@ def test_both_contexts_stand_side_by_side_with_lines_and_a_table(client: Client,
     assert response.context["counts"]["out"]
     assert shown.count('<g class="slope-') == len(pair.rows)
     assert shown.count('<td class="memory-cell">') == len(pair.rows)
-    for words in ("adr-0040 1", "sure 1", "Sum of scores", "As a table", "overlap", "slope-in", "slope-out", "added"):
+    for words in (
+        "adr-0040 version 1",
+        "sure version 1",
+        "Sum of scores",
+        "As a table",
+        "overlap",
+        "slope-in",
+        "slope-out",
+        "added",
+    ):
         assert words in shown, words
     assert counted_rows() == before
 
@@ -111,7 +120,7 @@ def test_older_version_stays_chosen_in_the_form(client: Client, tenant: Tenant) 
     new_version(tenant, "own")
     new_version(tenant, "own", 2)
     shown = text_of(compare(client, tenant, query=QUESTION, left="own@1", right="own"))
-    assert '<option value="own@1" selected>own 1</option>' in shown
+    assert '<option value="own@1" selected>own version 1</option>' in shown
     assert '<option value="own" selected>own</option>' in shown
 
 

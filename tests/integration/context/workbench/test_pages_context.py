@@ -364,7 +364,7 @@ def test_preview_is_ranked_by_the_chosen_profile_even_a_draft(client: Client, te
     new_version(tenant, "by-words")
     for chosen, told in (("conversation-recall", "conversation-recall"), ("by-words@1", "by-words")):
         shown = text_of(preview(client, tenant, query=QUESTION, profile=chosen))
-        assert f'<a href="{page("scoring-profile", tenant, told)}">{told}</a>, version 1' in shown
+        assert f'<a href="{page("scoring-profile", tenant, told)}">{told} version 1</a>' in shown
         assert f'<option value="{chosen}" selected>' in shown
     refused = preview(client, tenant, query=QUESTION, profile="nobody")
     assert refused.status_code == 422

@@ -417,7 +417,7 @@ def test_dismissal_of_pairs_and_findings_is_undone(tenant: Tenant) -> None:
     find_unused_and_expiring_memories(now=later)
     assert len(in_list(tenant, "never_retrieved")) == 1
     assert pairs(tenant)[0].dismissed_at == later
-    assert str(undo(tenant, act)) == "Undone: 2 findings are as they were."
+    assert str(undo(tenant, act)) == "Undone: 2 findings restored to their former state."
     assert pairs(tenant)[0].dismissed_at is None
     assert len(in_list(tenant, "never_retrieved")) == 2
 

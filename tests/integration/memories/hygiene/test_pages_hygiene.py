@@ -122,7 +122,7 @@ def test_merge_from_a_row_keeps_the_chosen_and_undo_brings_both_back(client: Cli
     assert as_stored(second).archived_at is not None
     assert "No findings" in text_of(client.get(page("hygiene", tenant)))
     back = client.post(undo_of(done), follow=True)
-    assert "Undone: 2 memories are as they were." in text_of(back)
+    assert "Undone: 2 memories restored to their former state." in text_of(back)
     assert as_stored(second).archived_at is None
     again = client.post(undo_of(done), follow=True)
     assert "Not undone" in text_of(again)

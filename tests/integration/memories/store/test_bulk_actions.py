@@ -205,7 +205,7 @@ def test_undo_leaves_what_was_taken_back_and_done_again_by_hand(act: str, tenant
     kept = reread_memory(touched)
     undone = undo(tenant, done)
     assert (undone.count, undone.left) == (1, 1)
-    assert str(undone) == "Undone: 1 memory is as it was; 1 was changed since and skipped."
+    assert str(undone) == "Undone: 1 memory restored to its former state; 1 was changed since and skipped."
     after = reread_memory(touched)
     assert (after.version, after.archived_at) == (kept.version, kept.archived_at)
     back = reread_memory(other)

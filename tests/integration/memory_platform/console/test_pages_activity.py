@@ -66,8 +66,8 @@ def test_acts_on_memories_are_listed_with_their_changes_and_undone(client: Clien
     assert archived.targets[0].text == fourth.content
     (memo,) = rows_of(client, tenant, group="texts")
     assert memo.targets[0].text == "Tenant memo"
-    assert "as they were" in undo(client, tenant, merged)
-    assert "as they were" in undo(client, tenant, changed)
+    assert "restored to their former state" in undo(client, tenant, merged)
+    assert "restored to their former state" in undo(client, tenant, changed)
     assert "live again" in undo(client, tenant, archived)
     assert [as_stored(row).archived_at for row in (third, fourth)] == [None, None]
     assert [as_stored(row).kind for row in (one, other)] == ["procedure", "fact"]
@@ -119,7 +119,7 @@ def test_acts_on_profiles_are_undone_while_they_are_in_use(client: Client, tenan
         BUDGET_ASSIGNMENTS.unassign(tenant_id=tenant.pk, partition_path="user=a", **by_now())
     undo(client, tenant, rows_of(client, tenant, group="profiles")[0])
     assert assigned() == [("long", "user=a")]
-    assert "version 1 again" in undo(client, tenant, saved)
+    assert "version 1 are active again" in undo(client, tenant, saved)
     assert (before, tokens("long")) == (321, tokens("short"))
 
 
@@ -184,6 +184,27 @@ def test_acts_are_found_by_kind_person_time_and_words_of_what_they_changed(clien
     assert labels(before=f"{long_ago:%Y-%m-%dT23:59}") == ["Created a budget profile"]
     assert labels(q="zeppelin") == []
     assert client.get(page("activity", tenant), {"kind": "nothing"}, headers=HTMX).status_code == 422
+
+
+def test_a_user_name_finds_no_other_object_with_the_number_of_that_user(client: Client, tenant: Tenant) -> None:
+    wanda = new_operator("wanda", "operator", tenant)
+    with tenant_scope(tenant.pk):
+        record_audit("save_prompt", "prompt", [wanda.pk], tenant_id=tenant.pk, **by_now())
+        assert [entry.verb for entry in list_acts(tenant.pk, text="wanda")] == ["add_member"]
+
+
+def test_activity_and_audit_log_name_actors_alike(tenant: Tenant) -> None:
+    client = client_of(new_operator("admin", "admin", tenant))
+    actors = [Actor.system("sweep"), Actor.system(""), Actor("key", "k-1", "crawler"), Actor.operator(7, "wanda")]
+    with tenant_scope(tenant.pk):
+        for actor in actors:
+            record_audit("save_prompt", "prompt", [1], tenant_id=tenant.pk, by=actor, now=timezone.now())
+    for name in ("activity", "audit-log"):
+        text = text_of(client.get(page(name, tenant)))
+        assert 'sweep</span> <span class="kind">system</span>' in text
+        assert 'crawler</span> <span class="kind">API key</span>' in text
+        for label in ("the system", "wanda"):
+            assert re.search(rf"{label}</span>\s*</td>", text)
 
 
 def test_only_the_newest_acts_about_a_text_are_listed(

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from context.assembly.orchestrator import assemble_context
 from context.receipts.results import ContextRequest
-from memories.models import Tenant
+from memories.models import Memory, Tenant
 from memories.tenancy.scopes import tenant_scope
 from tests.integration.page_helpers import (
     HTMX,
@@ -20,7 +20,7 @@ from tests.integration.page_helpers import (
     store_memories_for_pages,
     text_of,
 )
-from tests.sessions import new_session
+from tests.sessions import new_compaction, new_session
 from tests.users import new_operator
 
 
@@ -56,6 +56,25 @@ def test_overview_counts_what_is_stored_and_lists_what_was_asked(operator: User,
     assert "What does ERR_4012 mean?" in text
     assert f"{context.budget.used} of 200 tokens" in text
     assert "We repair cargo bikes." in text
+
+
+def test_pages_show_token_counts_whose_sum_exceeds_32_bits(operator: User, tenant: Tenant) -> None:
+    billions = {"context_tokens": 1_200_000_000, "marker_tokens": 1_200_000_000}
+    memories = make_bakery_memories(tenant)[:2]
+    with tenant_scope(tenant.pk):
+        session = new_session(tenant, **billions)
+        new_compaction(session, state="proposed", tokens_before=2_100_000_000)
+        for compacted in (new_session(tenant), new_session(tenant)):
+            at = timezone.now()
+            new_compaction(compacted, state="applied", compacted_at=at, finished_at=at, tokens_before=2_100_000_000)
+        rows = Memory.objects.for_tenant(tenant.pk).with_ids(memory.pk for memory in memories)
+        rows.update(tokens_o200k_base=2_100_000_000, tokens_cl100k_base=2_100_000_000)
+    client = client_of(operator)
+    addresses = [reverse("overview")]
+    addresses += [page(name, tenant) for name in ("tenant-overview", "sessions", "reviews", "partitions", "memories")]
+    for address in addresses:
+        assert client.get(address, follow=True).status_code == 200, address
+    assert "4,200,000,0" in text_of(client.get(page("tenant-overview", tenant)))
 
 
 def test_word_that_templates_know_is_a_name_like_any_other(operator: User, tenant: Tenant) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from context.profiles.templatetags.settings import setting_text
-from memory_platform.web.numerals import with_minus_sign
+from memory_platform.web.numerals import version_label, with_minus_sign
 from memory_platform.web.templatetags.figures import number, percent, pluralized, score, signed
 
 
@@ -28,3 +28,11 @@ from memory_platform.web.templatetags.figures import number, percent, pluralized
 )
 def test_what_is_below_zero_has_a_minus(written: str, read: str) -> None:
     assert written == read
+
+
+@pytest.mark.parametrize(
+    ("version_id", "label"),
+    [("recall 2", "recall version 2"), ("recall", "recall"), ("2", "2"), ("recall two", "recall two")],
+)
+def test_versions_are_named_alike(version_id: str, label: str) -> None:
+    assert version_label(version_id) == label

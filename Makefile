@@ -1,8 +1,8 @@
 # The commands of this project. `make` alone lists them.
 PYTHON_BIN := .venv/bin
 TEST_WORKERS ?= 2
-# Slow tests often wait for servers, browsers and the clock, so there is one more worker than processors.
-SLOW_TEST_WORKERS ?= $(shell expr $(TEST_WORKERS) + 1)
+# Slow tests often wait for servers, browsers and the clock, so there are more workers than processors.
+SLOW_TEST_WORKERS ?= $(shell expr $(TEST_WORKERS) + 2)
 RUN_TESTS = $(PYTHON_BIN)/pytest -n $(TEST_WORKERS) --dist worksteal
 FAST_TESTS := tests/unit tests/contracts
 ATTACK_TESTS := $(addprefix tests/integration/,\

@@ -206,7 +206,7 @@ def _set_view(tenant_id: UUID, values: Values, **who: Any) -> None:
     for view_id, own in values.items():
         view = SavedView.objects.for_tenant(tenant_id).select_for_update().get(pk=view_id)
         if not view.is_shared and str(view.user_id) != who["by"].id:
-            raise Forbidden("not_owner", "The view is private now. Only the person who saved it can undo this.")
+            raise Forbidden("not_owner", "The view is private now. Only the operator who saved it can undo this.")
         if own["name"]:
             change_view(view=view, name=own["name"], is_shared=own["is_shared"], **who)
         else:

@@ -77,7 +77,7 @@ class ActRow:
 
     @property
     def note_url(self) -> str:
-        """The URL of the page on which a person can do what the note says, "" without one."""
+        """The URL of the page on which an operator can do what the note says, "" without one."""
         has_page = self.note != _CHANGED and not self.note.startswith(FINAL) and self.targets
         return self.targets[0].url if has_page else ""
 
@@ -98,20 +98,20 @@ def list_acts(
     *,
     verbs: Collection[str] = tuple(ACT_LABELS),
     by: str = "",
-    person: str = "",
+    operator: str = "",
     text: str = "",
     after: datetime | None = None,
     before: datetime | None = None,
 ) -> AuditEntryQuerySet:
     """Return the entries of these verbs without what agents do in every turn.
 
-    By a kind of actor, a person (a user name), the text of a target and a time, each optional.
+    By a kind of actor, an operator (a user name), the text of a target and a time, each optional.
     """
     entries: AuditEntryQuerySet = AuditEntry.objects.for_tenant(tenant_id)
     entries = entries.of_verbs(verbs).without_agent_traffic()
     entries = entries.narrowed({"actor_kind": by, "after": after, "before": before})
-    if person:
-        named = users_by_username(person).values_list("pk", flat=True)
+    if operator:
+        named = users_by_username(operator).values_list("pk", flat=True)
         entries = entries.of_actors([str(pk) for pk in named]).narrowed({"actor_kind": AuditEntry.ActorKind.OPERATOR})
     return entries.about_text(text, *targets_with(tenant_id, text)) if text else entries
 
@@ -213,7 +213,7 @@ def _value_states(tenant_id: UUID, entries: Sequence[AuditEntry], acts: Mapping[
 
 
 def _decided_at(entry: AuditEntry) -> datetime | None:
-    """Return when a person decided: never for a compaction that the policy applied."""
+    """Return when an operator decided: never for a compaction that the policy applied."""
     return None if entry.verb == "apply_compaction" else entry.at
 
 

@@ -58,7 +58,8 @@ class ActFilterForm(PlatformForm):
     by = forms.ChoiceField(
         required=False, choices=[("", "Any"), ("operator", "Operators"), ("system", "System"), ("key", "API keys")]
     )
-    person = forms.CharField(label="Person", required=False, max_length=150)
+    # saved views contain the former name
+    person = forms.CharField(label="Operator", required=False, max_length=150)
     q = forms.CharField(label="Object", required=False, max_length=_TEXT_CHARACTERS_MAX)
     after = forms.DateTimeField(label="From", required=False)
     before = forms.DateTimeField(label="Until", required=False)
@@ -74,7 +75,7 @@ class ActFilterForm(PlatformForm):
         fields = self.cleaned_data
         verbs = [fields["kind"]] if fields["kind"] else list(VERBS.get(fields["group"], ACT_LABELS))
         times = {"after": range_start(fields["range"], now) or fields["after"], "before": fields["before"]}
-        return {"verbs": verbs, "by": fields["by"], "person": fields["person"], "text": fields["q"], **times}
+        return {"verbs": verbs, "by": fields["by"], "operator": fields["person"], "text": fields["q"], **times}
 
 
 class JobFilterForm(PlatformForm):

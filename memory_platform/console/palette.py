@@ -36,7 +36,7 @@ COMMANDS: Sequence[Command] = (
     Command("Import memories", "memory-import-export"),
     Command("Preview a context", "context-preview", Role.VIEWER),
     Command("Explain a memory", "context-explain", Role.VIEWER),
-    Command("Compare two profiles", "context-compare", Role.VIEWER),
+    Command("Compare versions", "context-compare", Role.VIEWER),
     Command("New golden question", "golden-new"),
     Command("New snapshot", "snapshots"),
     Command("Edit the memo", "memo"),

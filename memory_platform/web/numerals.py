@@ -9,8 +9,8 @@ def counted(number: int, one: str, many: str) -> str:
 
 
 def versioned_name(name: str, version: int | str) -> str:
-    """Return the displayed name of a version of a profile: "recall version 2"."""
-    return f"{name} version {version}"
+    """Return the displayed name of a version of a profile: "recall version 2"; version 0 is built-in."""
+    return f"{name} version {version}" if int(version) else f"{name} (built-in)"
 
 
 def version_label(version_id: str) -> str:

@@ -85,7 +85,7 @@ def palette_open(stage: PageStage) -> None:
     page = stage.open("sessions")
     page.keyboard.press("Control+k")
     page.keyboard.type("memo", delay=20)
-    page.locator("#palette-list:not(:has-text('Compare two profiles')) [role=option]").first.wait_for()
+    page.locator("#palette-list:not(:has-text('Compare versions')) [role=option]").first.wait_for()
 
 
 def view_form_open(stage: PageStage) -> None:

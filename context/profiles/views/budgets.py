@@ -241,15 +241,17 @@ def budget_roll_back(request: HtmxRequest, name: str, version: int) -> HttpRespo
         return _ask_roll_back(request, current, former)
     with errors_as_flash(request):
         saved = perform(request, roll_back_budget_profile, name=name, version=version, replaces=current.version)
-        text = f"{f'Version {version}' if version else 'Defaults'} restored as version {saved.version}."
+        text = f"{f'Version {version}' if version else 'Built-in settings'} restored as version {saved.version}."
         add_flash(request, text, undo_url=_undo_url(request, saved, current.version))
     return _to_profile(request, name)
 
 
 def _ask_roll_back(request: HtmxRequest, current: BudgetProfile, former: BudgetProfile) -> HttpResponse:
-    numbers = f"settings of version {former.version}" if former.version else "defaults"
+    numbers = f"settings of version {former.version}" if former.version else "built-in settings"
+    target = f"version {former.version}" if former.version else "the built-in settings"
     changes = labelled_changes(current, former)
     differs = f"become version {current.version + 1}" if changes else "are already active"
-    question = f"Roll {current.name} back to {f'version {former.version}' if former.version else 'the defaults'}?"
     explanation = [f"The {numbers} {differs}. No version is lost."]
-    return ask_to_confirm(request, BUDGET_KIND, current, question, "Roll back", explanation, changes)
+    return ask_to_confirm(
+        request, BUDGET_KIND, current, f"Roll {current.name} back to {target}?", "Roll back", explanation, changes
+    )

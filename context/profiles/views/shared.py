@@ -41,9 +41,7 @@ def profile_comparison(request: HtmxRequest, kind: ProfileKind) -> HttpResponseB
                     page["on_query"] = urlencode({"left": profile_reference(*left), "right": profile_reference(*right)})
                 page["numbers"] = labelled_numbers(numbers)
                 page["differing"] = any(number.differs for number in numbers)
-    return render_page(
-        request, f"context/profiles/{kind.prefix}_versions_compare.html", page, fragment="result", form=form
-    )
+    return render_page(request, "context/profiles/versions_compare.html", page, fragment="result", form=form)
 
 
 @tenant_page("viewer", to_change="operator")

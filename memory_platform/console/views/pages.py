@@ -176,7 +176,7 @@ def act_list(request: HtmxRequest) -> HttpResponseBase:
             rows = read_acts(request.tenant.id, table.rows, is_admin=request.operator.can_administer)
             page |= {"table": table, "rows": rows}
         if not wants_fragment(request):
-            page["people"] = [user.get_username() for user in members_of([request.tenant.id])]
+            page["operators"] = [user.get_username() for user in members_of([request.tenant.id])]
     return render_page(request, "memory_platform/console/activity.html", page, fragment="fragment", form=form)
 
 

@@ -52,7 +52,7 @@ def test_profile_assigned_to_a_partition_is_what_the_preview_takes_there(console
         expect(console.locator("#budget-title")).to_contain_text(f"of {tokens} tokens used")
         expect(console.locator("#result").get_by_role("link", name=profile, exact=True)).to_be_visible()
 
-    expect_budget("agent=support", "4,000", "default version 0")
+    expect_budget("agent=support", "4,000", "default (built-in)")
     console.goto(page("budget-assignments", acme))
     press(console.locator("#id_profile_name"), "s")
     expect(console.locator("#id_profile_name")).to_have_value("short")
@@ -64,7 +64,7 @@ def test_profile_assigned_to_a_partition_is_what_the_preview_takes_there(console
     said(console, "short assigned to agent=support.")
     expect_budget("agent=support", "60", "short version 1")
     expect_budget("agent=support/user=c-1", "60", "short version 1")
-    expect_budget("agent=service", "4,000", "default version 0")
+    expect_budget("agent=service", "4,000", "default (built-in)")
     console.goto(page("budget-assignments", acme))
     press(console.get_by_role("button", name="End assignment"))
     said(console, "short ended.")

@@ -167,7 +167,7 @@ def test_refused_choice_stands_at_its_field(client: Client, tenant: Tenant) -> N
         for headers in ({}, HTMX):
             refused = compare(client, tenant, headers, **{"query": QUESTION, "left": "adr-0040", **options})
             assert refused.status_code == 422
-            assert "No comparison made" in text_of(refused)
+            assert "Comparison not possible" in text_of(refused)
             assert f'href="#id_{field}"' in text_of(refused)
 
 

@@ -210,7 +210,7 @@ def test_query_count_of_the_preview_does_not_grow(
 def test_budget_page_shows_the_defaults_in_force(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     text = text_of(client.get(page("budgets", tenant), {"whole": 1}))
-    assert "Active: the defaults" in text
+    assert "Active: built-in settings" in text
     assert "Save as version" not in text
 
 
@@ -245,7 +245,7 @@ def test_saved_budget_rules_the_next_context_and_can_be_rolled_back(client: Clie
     assert (current.version, current.default_tokens, current.created_by) == (2, 4000, "olga")
     text = text_of(client.get(page("budgets", tenant)))
     assert "Roll back to 1" in text
-    assert "rolled back to the defaults by olga" in text
+    assert "rolled back to built-in settings by olga" in text
     assert text.count("saved by olga") == 1
 
 
@@ -328,7 +328,9 @@ def test_draft_says_which_profile_serves_the_partition_it_does_not_reach(client:
 def test_roll_back_to_a_version_that_never_was_is_absent(client: Client, tenant: Tenant) -> None:
     assert client.post(page("budget-rollback", tenant, "default", 9)).status_code == 404
     assert client.get(page("budget-rollback", tenant, "default", 9)).status_code == 404
-    assert "Roll default back to the defaults?" in text_of(client.get(page("budget-rollback", tenant, "default", 0)))
+    assert "Roll default back to the built-in settings?" in text_of(
+        client.get(page("budget-rollback", tenant, "default", 0))
+    )
 
 
 def test_form_offers_every_number_of_the_page(client: Client, tenant: Tenant) -> None:

@@ -219,7 +219,7 @@ def test_a_view_that_is_private_again_is_shared_by_its_owner_alone(activity: Act
     stored = activity.perform(save_view, is_shared=True, **view)
     activity.perform(change_view, view=stored, name="Mine", is_shared=False, by=by)
     row = activity.rows()[0]
-    assert "Only the person who saved it can undo this." in activity.undo(row)
+    assert "Only the operator who saved it can undo this." in activity.undo(row)
     assert "Undone:" in Activity(client_of(vera), tenant).undo(row)
 
 

@@ -13,6 +13,7 @@ from tests.console_pages import ConsolePage, console_pages, show_design_page
 from tests.demo_fixture import console_page_ids, load_demo_tenant
 from tests.e2e.conftest import EXPECTED
 from tests.e2e.console import NARROW, WIDE
+from tests.e2e.text_layout import covered_or_cut
 from tests.integration.page_helpers import client_of
 from tests.users import new_operator, new_shared_tenant
 
@@ -92,6 +93,7 @@ def faults_of(page: Page, place: ConsolePage, *, by_choice: bool) -> Iterator[st
         yield f"has {headings} headings of level 1"
     if over := page.evaluate(OVER_THE_EDGE):
         yield f"is wider than {WIDE['width']} px: {over}"
+    yield from (f"wide: {fault}" for fault in covered_or_cut(page))
     page.evaluate(STILL)
     page.evaluate(AXE)
     yield from (f"wide, light: {fault}" for fault in grave(page.evaluate(FIND)))
@@ -102,6 +104,7 @@ def faults_of(page: Page, place: ConsolePage, *, by_choice: bool) -> Iterator[st
         page.emulate_media(color_scheme="dark")
     if over := page.evaluate(OVER_THE_EDGE):
         yield f"is wider than {NARROW['width']} px: {over}"
+    yield from (f"narrow: {fault}" for fault in covered_or_cut(page))
     yield from (f"narrow, dark: {fault}" for fault in grave(page.evaluate(FIND)))
 
 

@@ -69,6 +69,7 @@ def test_main_flows_take_few_clicks(console: Page, acme: Tenant, clicks: list[in
     store_what_can_go(acme)
     with flow("duplicates merged, unused memories archived"):
         clean_up(console)
+    undo_the_merge(console, acme)
     assert taken == {
         "why a memory is left out": 4,
         "budget that includes a memory, saved": 5,
@@ -148,3 +149,9 @@ def clean_up(console: Page) -> None:
     console.get_by_role("button", name="Archive …").click()
     console.get_by_role("button", name="Archive", exact=True).click()
     expect(console.locator(".flash").last).to_contain_text("archived")
+
+
+def undo_the_merge(console: Page, tenant: Tenant) -> None:
+    console.goto(page("activity", tenant))
+    console.locator("tr", has_text="Merged memories").get_by_role("button", name="Undo").click()
+    expect(console.locator(".flash").last).to_contain_text("2 memories restored")

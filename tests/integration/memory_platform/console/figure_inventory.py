@@ -6,6 +6,7 @@ Add a line when a page, an endpoint or the metrics shows one of them as well.
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from django.utils import timezone
 
 from compaction.models import Compaction, Session
@@ -13,6 +14,7 @@ from compaction.pipeline.backlog import failed_run_backlogs, full_session_backlo
 from context.evaluation.backlog import failed_evaluation_backlogs
 from context.models import GoldenQuestion, Receipt
 from context.profiles.budget_profiles import find_budget_profile
+from context.receipts.queries import FAILURE_CODES
 from memories.embeddings.status import failed_embedding_backlogs, waiting_embeddings
 from memories.hygiene.findings import pair_backlogs
 from memories.models import Memory, MemoryVersion, Partition, Snapshot, TenantMemo
@@ -29,6 +31,7 @@ from tests.integration.memory_platform.console.figure_reading import (
     measured,
     of_all_tenants,
     on,
+    shown_milliseconds,
 )
 
 _ACTION_ITEMS = (
@@ -45,6 +48,44 @@ def _contexts(column: str) -> Read:
         return float(sum(getattr(each, column) for each in bins.values()))
 
     return read
+
+
+def _latency(percentile: int) -> Read:
+    def read(filled: FilledTenant) -> float:
+        values = _receipts_of_seven_days(filled).values_list("latency_ms", flat=True)
+        return shown_milliseconds(float(np.percentile(list(values), percentile)))
+
+    return read
+
+
+def _receipts_of_seven_days(filled: FilledTenant) -> Any:
+    since = DEFAULT_SPAN.starts_at(timezone.now())[0]
+    return Receipt.objects.for_tenant(filled.tenant.pk).filter(created_at__gte=since)
+
+
+def _latency_of_newest_interval(filled: FilledTenant) -> float:
+    rows = Receipt.objects.for_tenant(filled.tenant.pk)
+    bins = rows.figures_by_bin(since=DEFAULT_SPAN.starts_at(timezone.now())[0], step=DEFAULT_SPAN.step)
+    return round(bins[max(bins)].p95_ms or 0.0, 1)
+
+
+def _budget_used(filled: FilledTenant) -> float:
+    rows = list(_receipts_of_seven_days(filled))
+    return round(100 * sum(row.tokens_used for row in rows) / sum(row.budget["max_tokens"] for row in rows), 1)
+
+
+def _excluded(filled: FilledTenant) -> float:
+    rows = list(_receipts_of_seven_days(filled))
+    excluded, included = sum(len(row.omitted) for row in rows), sum(len(row.blocks) for row in rows)
+    return round(100 * excluded / (excluded + included), 1)
+
+
+def _failed_contexts(filled: FilledTenant) -> int:
+    return sum(any(each["code"] in FAILURE_CODES for each in row.warnings) for row in _receipts_of_seven_days(filled))
+
+
+#: The last interval with contexts in the table of a latency chart.
+_NEWEST_P95 = r": Latency Time p50 p95 .*UTC [\d,.]+ #(?= Budget used| \d+ \w{3} \d{4})"
 
 
 def _memories_of_snapshot(filled: FilledTenant) -> float:
@@ -214,6 +255,26 @@ OF_TENANT: Mapping[str, Figure] = {
             "agents, key": on("agents", r"No API key .*? ms [\d,.]+ (?:ms|s) \d+ #"),
         },
     ),
+    "median latency of contexts of seven days": Figure(
+        _latency(50), {"agents": on("agents", r"No API key [\d,]+ [\d.]+ % [\d.]+ % # ms")}
+    ),
+    "95th percentile of the latency of contexts of seven days": Figure(
+        _latency(95), {"agents": on("agents", r"No API key [\d,]+ [\d.]+ % [\d.]+ % [\d,.]+ ms # ms")}
+    ),
+    "95th percentile of the latency of the newest interval": Figure(
+        _latency_of_newest_interval,
+        {"overview": on("tenant-overview", _NEWEST_P95), "agents": on("agents", _NEWEST_P95)},
+    ),
+    "budget used of seven days": Figure(_budget_used, {"agents": on("agents", r"No API key [\d,]+ # %")}),
+    "excluded items of seven days": Figure(_excluded, {"agents": on("agents", r"No API key [\d,]+ [\d.]+ % # %")}),
+    "contexts with errors of seven days": Figure(
+        _failed_contexts,
+        {
+            "agents": on("agents", "Errors # contexts"),
+            "agents, key": on("agents", r"No API key .*? ms [\d,.]+ ms #"),
+            "context log": listed("context-log", 'data-label="Latency"', "state=failed&range=7d"),
+        },
+    ),
     "golden questions": Figure(
         lambda filled: GoldenQuestion.objects.for_tenant(filled.tenant.pk).not_removed().row_count(),
         {
@@ -272,5 +333,8 @@ TEMPLATES: Mapping[str, set[str]] = {
         "context/workbench/_context_result",
     },
     "p50_ms": {"context/receipts/agents"},
+    "p95_ms": {"context/receipts/agents"},
+    "used_percent": {"context/receipts/agents"},
+    "excluded_percent": {"context/receipts/agents"},
     "latency_ms": {"context/receipts/context_log"},
 }

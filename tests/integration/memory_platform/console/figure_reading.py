@@ -14,6 +14,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from memories.models import Memory, Tenant
+from memory_platform.web.templatetags.figures import milliseconds
 from tests.integration.page_helpers import page, text_of
 
 #: The inputs of the pages that assemble the golden question.
@@ -144,6 +145,11 @@ def measured(name: str) -> Read:
         return float(next(line for line in lines if line.startswith(name)).rsplit(" ", 1)[1])
 
     return read
+
+
+def shown_milliseconds(value: float) -> float:
+    """Return a time as pages show it."""
+    return number_of(milliseconds(value).removesuffix(" ms"))
 
 
 def percent(share: float) -> int:

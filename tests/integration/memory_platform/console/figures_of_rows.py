@@ -1,5 +1,6 @@
 """Figures of one row each: a memory, a context, a session, a compaction. See `figure_inventory`."""
 
+import re
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
@@ -11,7 +12,6 @@ from context.evaluation.corpora import evaluation_corpus_from_golden_questions
 from context.models import EvaluationRun, GoldenQuestion, Receipt
 from memories.models import Memory, PartitionSummary
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.web.templatetags.figures import milliseconds
 from tests.integration.memory_platform.console.figure_reading import (
     EXPECTING,
     Figure,
@@ -20,11 +20,12 @@ from tests.integration.memory_platform.console.figure_reading import (
     cell,
     column,
     in_admin,
-    number_of,
     on,
     percent,
     share_of,
+    shown_milliseconds,
 )
+from tests.integration.page_helpers import page
 
 #: A partition with one context in the last seven days.
 _PARTITION = "agent=support/user=c-10482"
@@ -35,8 +36,26 @@ def _receipts_of_partition(filled: FilledTenant) -> Any:
     return Receipt.objects.for_tenant(filled.tenant.pk).filter(partition_path=_PARTITION, created_at__gte=since)
 
 
-def _milliseconds(value: float) -> float:
-    return number_of(milliseconds(value).removesuffix(" ms"))
+def _shares_in_log(filled: FilledTenant) -> float:
+    used, allowed = (
+        on("context-log", pattern, query=f"range=7d&partition={_PARTITION}")(filled)
+        for pattern in ("# of [\\d,]+ tokens", "[\\d,]+ of # tokens")
+    )
+    return round(100 * used / allowed, 1)
+
+
+def _excluded_on_receipt(filled: FilledTenant) -> float:
+    with tenant_scope(filled.tenant.pk):
+        row = _receipts_of_partition(filled).get()
+    text = filled.html(page("receipt", filled.tenant, row.pk) + "?whole=1")
+    found = re.search(r"(\d+)</span> of (\d+) items excluded|(\d+) of (\d+) items excluded", text)
+    assert found
+    excluded, considered = map(int, filter(None, found.groups()))
+    return round(100 * excluded / considered, 1)
+
+
+def _first_report(filled: FilledTenant) -> Any:
+    return next(iter(filled.row(EvaluationRun).results.values()))["report"]["total"]
 
 
 def _recall(measured: Mapping[str, Any]) -> float:
@@ -189,7 +208,7 @@ OF_ROWS: Mapping[str, Figure] = {
         },
     ),
     "recall of an evaluation": Figure(
-        lambda filled: _recall(next(iter(filled.row(EvaluationRun).results.values()))["report"]["total"]),
+        lambda filled: _recall(_first_report(filled)),
         {
             "evaluations": cell("evaluations", "Evidence included", EvaluationRun, "# %"),
             "evaluation": on("evaluation", "Time p95 .*? tokens # %", EvaluationRun),
@@ -197,19 +216,41 @@ OF_ROWS: Mapping[str, Figure] = {
         },
     ),
     "latency of a context": Figure(
-        lambda filled: _milliseconds(filled.row(Receipt).latency_ms),
+        lambda filled: shown_milliseconds(filled.row(Receipt).latency_ms),
         {
             "context log": cell("context-log", "Latency", Receipt, "# ms"),
             "receipt": on("receipt", "items excluded · # ms", Receipt),
-            "API, list": answered("contexts", lambda found: _milliseconds(found["results"][0]["latency_ms"])),
+            "API, list": answered("contexts", lambda found: shown_milliseconds(found["results"][0]["latency_ms"])),
         },
     ),
     "latency of the only context of a partition": Figure(
-        lambda filled: _milliseconds(_receipts_of_partition(filled).get().latency_ms),
+        lambda filled: shown_milliseconds(_receipts_of_partition(filled).get().latency_ms),
         {
-            "agents": on("agents", f"{_PARTITION} 1 .*? % .*? % # ms", query="by=partition"),
+            "agents, p50": on("agents", f"{_PARTITION} 1 .*? % .*? % # ms", query="by=partition"),
+            "agents, p95": on("agents", f"{_PARTITION} 1 .*? % .*? % .*? ms # ms", query="by=partition"),
             "context log": on("context-log", r"of [\d,]+ tokens \d+ # ms", query=f"range=7d&partition={_PARTITION}"),
         },
+    ),
+    "budget used by the only context of a partition": Figure(
+        lambda filled: round(100 * (row := _receipts_of_partition(filled).get()).tokens_used / row.max_tokens, 1),
+        {
+            "agents": on("agents", f"{_PARTITION} 1 # %", query="by=partition"),
+            "context log": _shares_in_log,
+        },
+    ),
+    "items excluded from the only context of a partition": Figure(
+        lambda filled: round(
+            100 * len((row := _receipts_of_partition(filled).get()).omitted) / (len(row.omitted) + len(row.blocks)),
+            1,
+        ),
+        {
+            "agents": on("agents", f"{_PARTITION} 1 .*? % # %", query="by=partition"),
+            "receipt": _excluded_on_receipt,
+        },
+    ),
+    "95th percentile of the time of an evaluation": Figure(
+        lambda filled: round(_first_report(filled)["milliseconds_p95"], 1),
+        {"evaluation": on("evaluation", r"Time p95 [\d,]+ tokens .*? ms # ms", EvaluationRun)},
     ),
     "expected memories of a golden question": Figure(
         lambda filled: filled.row(GoldenQuestion).evidence.count(),

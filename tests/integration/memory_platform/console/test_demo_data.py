@@ -39,6 +39,7 @@ from memories.models import (
     Tenant,
     TenantMemo,
 )
+from memories.services.hygiene.rules import NEVER_RETRIEVED_AFTER
 from memories.services.partitions.paths import parse_partition
 from memories.services.store.demo import demo_questions_for_tenant, read_demo
 from memories.store.actions.edit import MemoryCounters, import_counters
@@ -211,6 +212,18 @@ def test_measuring_pages_have_a_draft_questions_and_two_evaluations_to_show(demo
     ]
     assert runs[0].corpus_sha256 == runs[1].corpus_sha256
     assert runs[0].results["2000"]["report"]["total"]["measures"]["recall"]["value"] > 0.5
+
+
+def test_memories_that_were_never_retrieved_are_in_no_context(demo: Tenant) -> None:
+    now = timezone.now()
+    with tenant_scope(demo.pk):
+        unused = set(told_memories().filter(retrieval_count=0).values_list("pk", flat=True))
+        ages = told_memories().filter(pk__in=unused).values_list("created_at", flat=True)
+        assert len(unused) == 3
+        assert all(now - each > NEVER_RETRIEVED_AFTER for each in ages)
+        used = {pk for ids in Receipt.objects.for_tenant(demo.pk).values_list("memory_ids", flat=True) for pk in ids}
+    assert used
+    assert not unused & used
 
 
 def test_sessions_show_a_summary_in_force_one_that_waits_and_masked_outputs(demo: Tenant) -> None:

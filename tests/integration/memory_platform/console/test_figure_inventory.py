@@ -46,6 +46,8 @@ def vary(tenant: Tenant) -> None:
     question.memories.add(ids[0], ids[2], through_defaults={"tenant": tenant})
     runs = Run.objects.for_tenant(tenant.pk)
     runs.filter(pk=runs.latest("created_at").pk).update(state="failed", error_code="provider_failed", finished_at=now)
+    for row in Receipt.objects.for_tenant(tenant.pk).newest_first()[1:3]:
+        Receipt.objects.filter(pk=row.pk).update(warnings=[{"code": "memo_failed", "detail": "No memo."}])
     evaluations = EvaluationRun.objects.for_tenant(tenant.pk).filter(state="queued")
     assert evaluations.update(state="failed", error_code="provider_failed", finished_at=now)
 

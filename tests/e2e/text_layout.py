@@ -31,6 +31,7 @@ _FIND = """() => {
     const parent = text.parentElement;
     if (!text.data.trim() || parent.closest('svg, select, textarea, script, style, template, noscript')) continue;
     if (!parent.checkVisibility({ visibilityProperty: true })) continue;
+    if (parent.matches('details:not([open])')) continue;
     const range = document.createRange();
     range.selectNodeContents(text);
     const rects = [...range.getClientRects()].filter((rect) => rect.width > 1);

@@ -19,7 +19,7 @@ INTENDED = [
     '<div style="width: 60px; overflow: auto"><button style="white-space: nowrap">Archive all</button></div>',
     '<h2 style="width: 60px; overflow: hidden; white-space: nowrap; text-overflow: ellipsis">A long heading</h2>',
     '<span style="position: absolute; width: 1px; height: 1px; overflow: hidden">Position</span><h2>Contexts</h2>',
-    "<details><summary>More</summary><table><tr><td>text</td></tr></table></details><h2>Contexts</h2>",
+    "<details><summary>More</summary>, budget<table><tr><td>text</td></tr></table></details><h2>Contexts</h2>",
     "<table><tr><td>text</td><td>next</td></tr></table>",
 ]
 

@@ -4,7 +4,7 @@
 (function () {
   document.documentElement.classList.add("js");
 
-  // For whom the page was drawn, "" for nobody in particular.
+  // The user for whom the page was rendered, "" without one.
   window.pageOwner = function () {
     const place = document.getElementById("finished");
     return place ? place.dataset.owner : "";
@@ -131,7 +131,7 @@
     });
   });
 
-  // Whoever sent a form that is refused goes on at the first field that is wrong; who is still typing stays.
+  // After a rejected form, the focus moves to the first invalid field, unless the user is still typing.
   function goToWhatIsWrong() {
     const wrong = document.querySelector('main form :is([aria-invalid="true"], .is-invalid)');
     if (wrong) wrong.focus();
@@ -156,8 +156,8 @@
     event.detail.target.removeAttribute("aria-busy");
     if (event.detail.successful) clearFailure();
   });
-  // A result that comes after its page comes when the browser has looked for an anchor, for the place to go back to and
-  // for what was ticked there. Whoever signs in next in the same tab finds nothing of it, and forgets it.
+  // A result that loads after its page arrives when the browser has already restored the anchor, the scroll position and
+  // the selected checkboxes. They are kept for one user; the next one who signs in in this tab removes them.
   const LEFT = "left-at";
   const LEFT_MAX = 20;
 
@@ -175,9 +175,9 @@
   window.addEventListener("pagehide", function () {
     if (isLeaving) return;
     const address = window.location.href;
-    const ticked = tickBoxes().filter(function (box) { return box.checked; }).map(function (box) { return box.value; });
+    const selected = tickBoxes().filter(function (box) { return box.checked; }).map(function (box) { return box.value; });
     const others = leftAt().filter(function (one) { return one.address !== address; });
-    const left = { owner: window.pageOwner(), address: address, top: window.scrollY, ticked: ticked };
+    const left = { owner: window.pageOwner(), address: address, top: window.scrollY, selected: selected };
     const all = window.pageOwner() ? [left].concat(others) : [];
     window.sessionStorage.setItem(LEFT, JSON.stringify(all.slice(0, LEFT_MAX)));
   });
@@ -185,8 +185,8 @@
   function comeBack() {
     const left = leftAt().find(function (one) { return one.address === window.location.href; });
     if (!left) return;
-    tickBoxes().forEach(function (box) { if (!box.checked && left.ticked.includes(box.value)) box.click(); });
-    // After the next frame: as boxes are ticked, the bar for them appears and the browser moves what is below it.
+    tickBoxes().forEach(function (box) { if (!box.checked && left.selected.includes(box.value)) box.click(); });
+    // After the next frame: when boxes are selected, their bar appears which moves the content below it.
     window.requestAnimationFrame(function () { window.scrollTo({ top: left.top, behavior: "instant" }); });
   }
 

@@ -30,7 +30,7 @@
     };
   }
 
-  // Colours and dashes stand in the stylesheet: a line that nobody sees tells what they are now.
+  // Colours and dashes are defined in the stylesheet; a hidden line has their current values.
   function strokes(figure, count) {
     const probe = document.createElementNS("http://www.w3.org/2000/svg", "svg");
     probe.setAttribute("class", "chart-probe");
@@ -222,7 +222,7 @@
         if (link) window.location.assign(link);
       });
     }
-    drawn.set(figure, { chart: chart, told: JSON.stringify([table.data, table.names, table.marks]) });
+    drawn.set(figure, { chart: chart, values: JSON.stringify([table.data, table.names, table.marks]) });
   }
 
   function forget(figure) {
@@ -241,7 +241,7 @@
       const table = readTable(figure);
       const former = drawn.get(figure);
       const isSame = former && area.contains(former.chart.root)
-        && former.told === JSON.stringify([table.data, table.names, table.marks]);
+        && former.values === JSON.stringify([table.data, table.names, table.marks]);
       if (!isSame) draw(figure);
     });
   }

@@ -116,7 +116,7 @@
     if (Array.from(touched).some(isUnsaved)) event.preventDefault();
   });
 
-  // Also what a page asks by itself, while somebody types, may be answered with the sign-in page.
+  // A request that the page sends by itself while the user types may also be answered with the sign-in page.
   document.addEventListener("htmx:beforeOnLoad", function (event) {
     const asked = event.detail.elt, form = asked.closest("form");
     if (!event.detail.xhr.getResponseHeader("HX-Redirect")) {

@@ -1,4 +1,4 @@
-// Background work that somebody started: asked for while a tab is looked at, told as a toast once it is over (ADR-0085).
+// Background work of this user: polled while a tab is visible, reported as a toast when it has ended (ADR-0085).
 // What is watched lies in the browser's storage, which all tabs share, so that leaving the page, another tab or an
 // expired log-in loses nothing. Whichever tab shows a toast strikes it off first, so it is shown once.
 "use strict";
@@ -12,7 +12,7 @@
   try {
     storage = window.localStorage;
   } catch (error) {
-    return; // A browser that keeps nothing is told nothing; the pages show how far the work is.
+    return; // Without storage there are no toasts; the pages show the progress.
   }
 
   // {items: {text: {since}}, done: [text]}
@@ -38,7 +38,7 @@
     kept.done = kept.done.filter(function (each) { return each !== text; }).concat(text).slice(-DONE_MAX);
   }
 
-  // Whoever strikes it off is the one that shows it.
+  // The tab that removes it from the list shows it.
   function claim(text) {
     return change(function (kept) {
       if (!kept.items[text]) return false;
@@ -88,7 +88,7 @@
     if (wait && !isSignedOut) timer = window.setTimeout(ask, wait);
   }
 
-  // Whatever goes wrong is tried again in silence: nobody asked for this.
+  // Errors are retried without a message, because the user did not request this.
   function ask() {
     const texts = asked();
     if (document.visibilityState !== "visible" || isAsking || !texts.length) return later();

@@ -242,7 +242,7 @@
 
   // --- Who else is here --------------------------------------------------------------------------------------------
 
-  // A poll of somebody who is signed out by now says so instead of leaving the page.
+  // If the user was signed out, a poll shows this instead of leaving the page.
   document.addEventListener("htmx:beforeOnLoad", function (event) {
     if (event.detail.elt.id !== "presence" || !event.detail.xhr.getResponseHeader("HX-Redirect")) return;
     event.preventDefault();

@@ -1,5 +1,5 @@
-// Two tabs share one sign-in. Whoever signs in anew in one gets a new token, which the page in the other tab takes over
-// when it sends something. It also says for whom it was drawn: somebody else's sign-in does not act through it.
+// Two tabs share one sign-in. After another sign-in in one tab, the page in the other tab uses the new token for its next
+// request. It also sends the user for whom it was rendered, so that another user does not act through it.
 "use strict";
 
 (function () {

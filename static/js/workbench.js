@@ -2,7 +2,7 @@
 "use strict";
 
 (function () {
-  // What somebody opened stays open when the result is asked for again.
+  // Opened details stay open when the result is loaded again.
   if (window.Idiomorph) {
     const callbacks = window.Idiomorph.defaults.callbacks;
     const before = callbacks.beforeAttributeUpdated;

@@ -78,7 +78,7 @@ class BudgetCurve:
         rows = []
         for point in self.points:
             shares = [100 * point.score / highest, 100 * (point.evidence_share or 0.0)][: len(series)]
-            rows.append(ChartRow(point.budget, shares, mark="knee" if point == self.knee_point else ""))
+            rows.append(ChartRow(point.budget, shares, mark="diminishing returns" if point == self.knee_point else ""))
         unit = "% of the highest sum of scores"
         return Chart("Score by budget", unit, series, rows, kind="number", x_name="Budget in tokens", height=240)
 

@@ -162,6 +162,7 @@
         const isRight = across > chart.bbox.left + chart.bbox.width / 2;
         const width = pen.measureText(mark).width;
         const start = isRight ? across - width - 5 * devicePixelRatio : across + 5 * devicePixelRatio;
+        pen.textAlign = "left"; // the axes leave it at the right
         pen.textBaseline = "top";
         // On a narrow screen the next label may not fit beside this one; the table has it.
         if (start > labelled) {

@@ -314,10 +314,10 @@ CONVERSATION_RECALL = ScoringProfile(
     adjacent_turn_reach=2,
 )
 
-#: ADR-0119, ADR-0329: fitted to notes and to conversations; usefulness and confidence are set by judgement.
+#: ADR-0119, ADR-0337: fitted to notes and to conversations; usefulness and confidence are set by judgement.
 RECALL = ScoringProfile(
     name="recall",
-    version=2,
+    version=3,
     weights={
         "relevance": 0.39,
         "usefulness": 0.10,
@@ -352,8 +352,12 @@ SHIPPED_PROFILES: Mapping[str, ScoringProfile] = MappingProxyType(
 SHIPPED_VERSIONS: Mapping[tuple[str, int], ScoringProfile] = MappingProxyType(
     {
         (profile.name, profile.version): profile
-        for profile in (*SHIPPED_PROFILES.values(), replace(RECALL, version=1, superseded_min=0.2))
+        for profile in (
+            *SHIPPED_PROFILES.values(),
+            replace(RECALL, version=1, superseded_min=0.2),
+            replace(RECALL, version=2),
+        )
     }
 )
 #: The decisions that justify the built-in profiles.
-SHIPPED_DECISIONS = {"recall": "ADR-0329", "adr-0040": "ADR-0040", "conversation-recall": "ADR-0078"}
+SHIPPED_DECISIONS = {"recall": "ADR-0337", "adr-0040": "ADR-0040", "conversation-recall": "ADR-0078"}

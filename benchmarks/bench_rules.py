@@ -33,9 +33,9 @@ class NoCalculator:
         raise AssertionError(f"counted {content!r} for {model}")
 
 
-def make_memories(count: int, seed: int = 7) -> list[dict[str, Any]]:
+def make_memories(count: int) -> list[dict[str, Any]]:
     """Return `count` memories of 6 to 60 words with every number that a scorer reads."""
-    chance = random.Random(seed)
+    chance = random.Random(7)
     return [_memory(number, chance) for number in range(count)]
 
 

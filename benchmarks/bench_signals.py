@@ -170,12 +170,9 @@ def cross_validate_weights(
         for place in places:
             scores = cases[place].score(weights)
             results[:, place] = [evidence_share(cases[place], scores, budget) for budget in BUDGETS_TOKENS]
-        folds[f"{group} {_told(weights)}"] = results[:, places].mean(axis=1).tolist()
+        named = " ".join(f"{name} {weight:.3f}" for name, weight in weights.items())
+        folds[f"{group} {named}"] = results[:, places].mean(axis=1).tolist()
     return folds, results
-
-
-def _told(weights: dict[str, float]) -> str:
-    return " ".join(f"{name} {weight:.3f}" for name, weight in weights.items())
 
 
 def _line(name: str, values: Sequence[float] | SignalMatrix) -> None:

@@ -14,14 +14,15 @@ from compaction.alerts.channels import webhook_secrets
 from compaction.alerts.delivery import deliver
 from compaction.models import Alert, AlertDelivery, AlertDestination, AlertRule
 from compaction.services.alerts.rules import RULE_KINDS
-from memories.store.api.schema import operation
+from memories.store.api.schema import list_operation, operation
 from memories.tenancy.api.endpoint import ALL_METHODS, Endpoint
 from memories.tenancy.api.etags import conditional, response_with_etag
 from memories.tenancy.api.idempotency import idempotent, idempotent_in_steps
 from memories.tenancy.exceptions import NotFound
+from memories.tenancy.required_rows import find_row
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.postgres import roles
-from memory_platform.rest.cursor_pagination import PageInput, page_of
+from memory_platform.rest.cursor_pagination import PageInput
 from memory_platform.rest.serializers import EmptyInput
 
 _RULE = {"An alert at five contradictions": {"enabled": True, "threshold": 5}}
@@ -44,7 +45,7 @@ class AlertEndpoint(Endpoint):
 class AlertListEndpoint(AlertEndpoint):
     """List alerts."""
 
-    @operation("alerts_list", {200: page_of(schemas.AlertOutput)}, parameters=[schemas.AlertListInput])
+    @list_operation("alerts_list", schemas.AlertOutput, query=schemas.AlertListInput)
     def get(self, request: Request) -> Response:
         """Alerts, newest first. Closed ones are kept for 90 days."""
         values = self.query(schemas.AlertListInput)
@@ -105,7 +106,7 @@ class AlertDestinationListEndpoint(AlertEndpoint):
     scopes = _ADMIN
     unrepeated = ("secret",)
 
-    @operation("alert_destinations_list", {200: page_of(schemas.AlertDestinationOutput)}, parameters=[PageInput])
+    @list_operation("alert_destinations_list", schemas.AlertDestinationOutput)
     def get(self, request: Request) -> Response:
         """Active destinations, newest first."""
         values = self.query(PageInput)
@@ -139,8 +140,7 @@ class _DestinationEndpoint(AlertEndpoint):
     def edited_row(self, destination_id: UUID) -> AlertDestination:
         """Return the destination, whether or not it is removed. Called inside a scope."""
         rows = AlertDestination.objects.for_tenant(self.tenant_id).with_id(destination_id)
-        destination: AlertDestination = self.found(rows, "alert destination")
-        return destination
+        return find_row(rows, AlertDestination, "alert destination")
 
 
 class AlertDestinationEndpoint(_DestinationEndpoint):
@@ -190,7 +190,7 @@ class AlertDestinationTestEndpoint(AlertEndpoint):
         self.body(EmptyInput)
         with tenant_scope(self.tenant_id):
             rows = AlertDestination.objects.for_tenant(self.tenant_id).active().with_id(destination_id)
-            destination = self.found(rows, "alert destination")
+            destination = find_row(rows, AlertDestination, "alert destination")
             made = actions.request_test_delivery(destination=destination, by=self.actor, now=self.now)
             self.note_partial_write()
         sent = deliver(self.tenant_id, made.pk, now=self.now) or made
@@ -202,11 +202,7 @@ class AlertDeliveryListEndpoint(AlertEndpoint):
 
     scopes = _ADMIN
 
-    @operation(
-        "alert_deliveries_list",
-        {200: page_of(schemas.AlertDeliveryOutput)},
-        parameters=[schemas.AlertDeliveryListInput],
-    )
+    @list_operation("alert_deliveries_list", schemas.AlertDeliveryOutput, query=schemas.AlertDeliveryListInput)
     def get(self, request: Request) -> Response:
         """Deliveries of alerts and tests with their attempts, newest first. They are kept for 90 days."""
         values = self.query(schemas.AlertDeliveryListInput)

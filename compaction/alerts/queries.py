@@ -37,10 +37,6 @@ class AlertRuleQuerySet(TenantRows):
             for kind in RULE_KINDS.values()
         ]
 
-    def locked(self) -> Self:
-        """Locked until the transaction ends, so that one evaluation or change of the rules runs at a time."""
-        return self.select_for_update(no_key=True, of=("self",))
-
 
 class AlertDestinationQuerySet(TenantRows):
     active = rows_where(removed_at__isnull=True)
@@ -65,9 +61,7 @@ class AlertDeliveryQuerySet(TenantRows):
     due_first = rows_ordered_by("due_at", "id")
     finished_before = rows_by("finished_at__lt")
     with_targets = rows_with("destination", "alert")
-
-    def tests_since(self, moment: datetime) -> Self:
-        return self.filter(event="test", created_at__gte=moment)
+    tests_since = rows_by("created_at__gte", event="test")
 
     def due(self, now: datetime) -> Self:
         return self.waiting().filter(due_at__lte=now)

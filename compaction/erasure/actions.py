@@ -11,7 +11,8 @@ from compaction.models.erasure import RETENTION_DAYS_MAX
 from compaction.tasks import enqueue_erasure
 from memories.models import Memory, Partition, Tenant
 from memories.tenancy.audit import Actor, ChangedValue, record_audit
-from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound, StaleVersion
+from memories.tenancy.exceptions import Conflict, InvalidInput, StaleVersion
+from memories.tenancy.required_rows import find_row
 
 
 @transaction.atomic
@@ -31,9 +32,7 @@ def request_erasure(
     """
     erasure = Erasure(tenant_id=tenant.pk, scope=Erasure.Scope.TENANT, is_dry_run=is_dry_run, created_at=now)
     if memory_id is not None:
-        memory: Memory | None = Memory.objects.for_tenant(tenant.pk).with_id(memory_id).first()
-        if memory is None:
-            raise NotFound("not_found", "There is no such memory.", "memory_id")
+        memory = find_row(Memory.objects.for_tenant(tenant.pk).with_id(memory_id), Memory, field="memory_id")
         erasure.scope = Erasure.Scope.MEMORY
         erasure.memory_id, erasure.partition_path = memory_id, memory.partition_path
     elif partition is not None:
@@ -51,8 +50,7 @@ def request_erasure(
 def _check_partition(tenant: Tenant, path: str) -> None:
     if not path:
         raise InvalidInput("is_the_tenant", "The root is the whole tenant: erase the tenant instead.", "partition")
-    if not Partition.objects.for_tenant(tenant.pk).at([path]).exists():
-        raise NotFound("not_found", "There is no such partition.", "partition")
+    find_row(Partition.objects.for_tenant(tenant.pk).at([path]), Partition, field="partition")
 
 
 @transaction.atomic

@@ -9,13 +9,14 @@ from rest_framework.response import Response
 from compaction.erasure import actions
 from compaction.erasure import serializers as schemas
 from compaction.models import Erasure, RetentionPolicy
-from memories.store.api.schema import IF_MATCH, operation
+from memories.store.api.schema import IF_MATCH, list_operation, operation
 from memories.store.serializers.answers import content_etag
 from memories.tenancy.api.endpoint import ALL_METHODS, Endpoint
 from memories.tenancy.api.etags import conditional, require_etag
 from memories.tenancy.api.idempotency import idempotent
+from memories.tenancy.required_rows import find_row
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.rest.cursor_pagination import PageInput, page_of
+from memory_platform.rest.cursor_pagination import PageInput
 from memory_platform.rest.serializers import EmptyInput
 
 _PERSON = {"Count what a person has": {"partition": "user=alex", "dry_run": True}}
@@ -33,7 +34,7 @@ class ErasureEndpointBase(Endpoint):
 class ErasureListEndpoint(ErasureEndpointBase):
     """Request and list erasures."""
 
-    @operation("erasures_list", {200: page_of(schemas.ErasureOutput)}, parameters=[PageInput])
+    @list_operation("erasures_list", schemas.ErasureOutput)
     def get(self, request: Request) -> Response:
         """Erasures and dry runs, newest first, with their receipts. Dry runs are deleted after a day."""
         values = self.query(PageInput)
@@ -66,7 +67,7 @@ class ErasureEndpoint(ErasureEndpointBase):
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
             rows = Erasure.objects.for_tenant(self.tenant_id).with_id(erasure_id)
-            return Response(schemas.ErasureOutput(self.found(rows, "erasure")).data)
+            return Response(schemas.ErasureOutput(find_row(rows, Erasure)).data)
 
 
 class RetentionPolicyListEndpoint(ErasureEndpointBase):
@@ -112,8 +113,7 @@ class RetentionPolicyEndpoint(ErasureEndpointBase):
     def edited_row(self, policy_id: int) -> RetentionPolicy:
         """Return the policy that `If-Match` is about."""
         rows = RetentionPolicy.objects.for_tenant(self.tenant_id).with_id(policy_id)
-        policy: RetentionPolicy = self.found(rows, "retention policy")
-        return policy
+        return find_row(rows, RetentionPolicy, "retention policy")
 
     @operation("retention_policies_remove", {204: None}, 404)
     @conditional

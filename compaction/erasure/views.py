@@ -1,7 +1,6 @@
 """Erase a memory, a partition or the tenant: dry run, confirmation, progress and receipts; retention policies."""
 
 from datetime import datetime
-from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
@@ -133,7 +132,6 @@ def _confirm(request: HtmxRequest, row: Erasure) -> HttpResponseBase:
 
 def _erasure_page(request: HtmxRequest, row: Erasure, form: ConfirmForm | None = None) -> HttpResponse:
     name = _name_to_type(request, row)
-    is_refused = form is not None and bool(form.errors)
     counts = row.expected if row.is_dry_run else row.counts or row.expected
     page = {
         "section": _SECTION,
@@ -143,8 +141,7 @@ def _erasure_page(request: HtmxRequest, row: Erasure, form: ConfirmForm | None =
         "form": form or ConfirmForm(name=name),
         "is_valid": bool(row.receipt) and is_receipt_valid(row),
     }
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if is_refused else HTTPStatus.OK
-    return render_page(request, "compaction/erasure/erasure.html", page, fragment="body", status=status)
+    return render_page(request, "compaction/erasure/erasure.html", page, fragment="body", form=form)
 
 
 def _name_to_type(request: HtmxRequest, row: Erasure) -> str:

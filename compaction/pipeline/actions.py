@@ -10,13 +10,14 @@ from compaction.models.compactions import PROMPT_CHARACTERS_MAX
 from compaction.pipeline.plans import open_compaction, plan_or_conflict, require_no_proposal, state_after
 from compaction.pipeline.policies import session_policy
 from compaction.pipeline.prompt_versions import prompt_version_text
-from compaction.pipeline.session_rows import find_row, lock_session
+from compaction.pipeline.session_rows import lock_session
 from compaction.services.pipeline.prompts import PROMPT_VERSION
 from compaction.services.pipeline.states import RETRY
 from compaction.services.sessions.drafts import text_problem
 from compaction.tasks import enqueue_run
 from memories.tenancy.audit import Actor, audit_rows, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput
+from memories.tenancy.required_rows import find_row
 
 
 @transaction.atomic

@@ -13,10 +13,10 @@ from compaction.pipeline.drafting_input import DraftingError, DraftingInput, ses
 from compaction.pipeline.orchestrator import WAITING_SPAN_TOKENS_MAX, clock_from
 from compaction.pipeline.plans import plan_or_conflict
 from compaction.pipeline.policies import session_policy
-from compaction.pipeline.session_rows import find_row
 from compaction.pipeline.summarisers import has_model, summary_model
 from context.receipts.results import ContextWarning
 from memories.tenancy.exceptions import Conflict
+from memories.tenancy.required_rows import find_row
 from memories.tenancy.scopes import tenant_scope
 
 _TIME_LIMIT = timedelta(seconds=25)

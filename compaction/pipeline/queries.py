@@ -36,6 +36,8 @@ class CompactionQuerySet(SessionRows):
     without_details = rows_without("statements", "journal")
     #: Rows without their large fields.
     without_texts = rows_without(*_LARGE_FIELDS)
+    #: Compactions requested since then that failed.
+    failed_since = rows_by("created_at__gte", state="failed")
 
     def replacing(self, compaction_id: UUID) -> Self:
         """Regenerated compactions that replace this one, latest first."""
@@ -57,10 +59,6 @@ class CompactionQuerySet(SessionRows):
         """The facts that a compaction retains, as it stores them."""
         record: dict[str, Any] = self.values_list("retention", flat=True).get()
         return record
-
-    def failed_since(self, moment: datetime) -> Self:
-        """Compactions requested since then that failed."""
-        return self.filter(state="failed", created_at__gte=moment)
 
     def superseded(self, now: datetime) -> int:
         """Mark as superseded; returns the number of rows."""
@@ -111,11 +109,8 @@ class CompactionMemberQuerySet(TenantRows):
 
 
 class CompactionPromptQuerySet(VersionedByRecordedTime):
-    def newest_first(self) -> Self:
-        return self.order_by("-version")
-
-    def numbered(self, version: int) -> Self:
-        return self.filter(version=version)
+    newest_first = rows_ordered_by("-version")
+    numbered = rows_by("version")
 
 
 class RunQuerySet(SessionRows, ClaimedRows):  # type: ignore[override]
@@ -160,13 +155,6 @@ class ProviderBreakerQuerySet(TenantRows):
     of_provider = rows_by("provider")
     #: Breakers whose provider is off at `now`.
     open_at = rows_by("open_until__gt")
-
-    def off_since(self, moment: datetime) -> Self:
-        """Breakers that were open at any time after `moment` and have not succeeded since."""
-        return self.filter(failures__gt=0, open_until__gt=moment)
-
-    def failing(self) -> Self:
-        return self.filter(Q(failures__gt=0) | Q(open_until__isnull=False))
-
-    def locked(self) -> Self:
-        return self.select_for_update()
+    #: Breakers that were open at any time after `moment` and have not succeeded since.
+    off_since = rows_by("open_until__gt", failures__gt=0)
+    failing = rows_where(Q(failures__gt=0) | Q(open_until__isnull=False))

@@ -2,10 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any
 from uuid import UUID
-
-from django.db.models import Model
 
 from compaction.models import Message, Session
 from compaction.services.pipeline.generations import generation_warning
@@ -24,18 +22,9 @@ from compaction.services.sessions.turns import SessionTurn, UnreadTurns
 from context.profiles.token_counters import budget_calculator
 from context.services.assembly.model_catalog import family_of
 from memories.tenancy.exceptions import Conflict, NotFound
-from memories.tenancy.queries.rows import TenantRows
+from memories.tenancy.required_rows import find_row
 
-Row = TypeVar("Row", bound=Model)
 _CLOSED = "The session is closed; POST to its /restore opens it again."
-
-
-def find_row(rows: TenantRows, kind: type[Row], name: str = "") -> Row:
-    """Return the first of the rows of the model `kind`. Raises `NotFound` without any."""
-    row: Row | None = rows.first()
-    if row is None:
-        raise NotFound("not_found", f"There is no such {name or kind._meta.model_name}.")
-    return row
 
 
 def find_session(*, tenant_id: UUID, session_id: UUID, reach: str, is_open: bool = True) -> Session:

@@ -19,7 +19,7 @@ from compaction.pipeline.applying import (
 )
 from compaction.pipeline.plans import open_compaction, require_no_proposal, state_after
 from compaction.pipeline.prompt_versions import prompt_version_text
-from compaction.pipeline.session_rows import find_row, lock_session
+from compaction.pipeline.session_rows import lock_session
 from compaction.pipeline.summarisers import has_model
 from compaction.review.editing import (
     append_missing_clauses,
@@ -38,6 +38,7 @@ from context.services.profiles.compaction_policy import CompactionPolicy
 from memories.embeddings.indexer import index_now
 from memories.tenancy.audit import Actor, ChangedValue, audit_rows
 from memories.tenancy.exceptions import Conflict, InvalidInput
+from memories.tenancy.required_rows import find_row
 
 #: The fields that an edit of a summary changes, and the prefix of the names of journal entries that were struck or
 #: kept.

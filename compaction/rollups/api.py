@@ -14,7 +14,7 @@ from memories.store.api.schema import PARTITION_PATH, operation
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import require_reach
-from memories.tenancy.exceptions import NotFound
+from memories.tenancy.required_rows import find_row
 from memories.tenancy.scopes import tenant_scope
 
 
@@ -44,8 +44,6 @@ class RollUpEndpoint(Endpoint):
         named: PartitionPath = self.checked(PartitionAddress, {"partition": place}, {})["partition"]
         require_reach(self.key, named.path)
         with tenant_scope(self.tenant_id):
-            partition = Partition.objects.for_tenant(self.tenant_id).at([named.path]).first()
-            if partition is None:
-                raise NotFound("not_found", "There is no such partition.")
+            partition = find_row(Partition.objects.for_tenant(self.tenant_id).at([named.path]), Partition)
             run = request_roll_up(partition=partition, style=values["style"], by=self.actor, now=self.now)
         return Response(RollUpOutput(run).data, status=status.HTTP_202_ACCEPTED)

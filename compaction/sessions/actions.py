@@ -32,6 +32,7 @@ from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict, invalid
 from memories.tenancy.queries.insertions import insert_rows
 from memories.tenancy.queries.prepared import sent_together
+from memories.tenancy.required_rows import find_row
 
 #: Longer texts are counted before the session is locked, because that takes a while (some 5 ms for these).
 COUNTED_UNDER_LOCK_CHARACTERS_MAX = 20_000
@@ -172,7 +173,7 @@ def append_messages(
         raise invalid(problems)
     model, tokens = "", list[int]()
     if sum(len(row.content) for row in rows) > COUNTED_UNDER_LOCK_CHARACTERS_MAX:
-        unlocked = session_rows.find_row(Session.objects.for_tenant(tenant_id).with_id(session_id), Session)
+        unlocked = find_row(Session.objects.for_tenant(tenant_id).with_id(session_id), Session)
         model = unlocked.model
         tokens = [session_rows.count_message_tokens(row, model) for row in rows]
     session = session_rows.lock_session_to_append(tenant_id, session_id, reach)

@@ -187,10 +187,6 @@ class SessionRows(TenantRows):
         sessions = self.model._meta.get_field("session").related_model.objects.with_titles()
         return self.prefetch_related(Prefetch("session", sessions))
 
-    def locked(self) -> Self:
-        """Locked until the transaction ends: the second of two writers sees the first."""
-        return self.select_for_update(no_key=True, of=("self",))
-
 
 class MessageQuerySet(SessionRows):
     from_sequence = rows_by("sequence__gte")

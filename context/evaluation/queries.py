@@ -61,9 +61,6 @@ class EvaluationRunQuerySet(ClaimedRows):
         """End any claim, so that another worker can take the runs."""
         return self.update(state="queued", claimed_until=None)
 
-    def locked(self) -> Self:
-        return self.select_for_update(no_key=True, of=("self",))
-
 
 class EvaluationAnswerQuerySet(TenantRows):
     """The measured questions of a run."""
@@ -112,9 +109,6 @@ class GoldenQuestionQuerySet(TenantRows):
             archived_count=Count("evidence", filter=exists & is_archived),
             expired_count=Count("evidence", filter=exists & is_kept & is_expired),
         )
-
-    def locked(self) -> Self:
-        return self.select_for_update(no_key=True, of=("self",))
 
 
 class GoldenMemoryQuerySet(TenantRows):

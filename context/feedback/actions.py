@@ -21,6 +21,7 @@ from context.services.feedback.votes import EXPLICIT_WEIGHTS
 from memories.models import Memory
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import Conflict, NotFound
+from memories.tenancy.required_rows import find_row
 
 
 @transaction.atomic
@@ -62,10 +63,7 @@ def withdraw_feedback(*, tenant_id: UUID, feedback_id: UUID, reach: str = "", by
 
     Raises `NotFound` for a vote that is absent or on a memory outside of `reach`.
     """
-    votes = Feedback.objects.for_tenant(tenant_id).for_reach(reach).with_id(feedback_id)
-    vote: Feedback | None = votes.first()
-    if vote is None:
-        raise NotFound("not_found", "There is no such vote.")
+    vote = find_row(Feedback.objects.for_tenant(tenant_id).for_reach(reach).with_id(feedback_id), Feedback, "vote")
     set_votes(tenant_id=tenant_id, values={vote.pk: {"weight": None}}, by=by, now=now)
     vote.refresh_from_db()
     return vote
@@ -103,9 +101,8 @@ def _save(vote: Feedback) -> None:
 
 
 def _votable(tenant_id: UUID, memory_id: UUID | None, reach: str) -> UUID:
-    memory: Memory | None = Memory.objects.for_tenant(tenant_id).within(reach).filter(pk=memory_id).first()
-    if memory is None:
-        raise NotFound("not_found", "There is no such memory.", "memory_id")
+    rows = Memory.objects.for_tenant(tenant_id).within(reach).with_id(memory_id)
+    memory = find_row(rows, Memory, field="memory_id")
     if memory.archived_at is not None:
         raise NotFound("archived", "The memory is archived; restore it before you vote on it.", "memory_id")
     return memory.pk

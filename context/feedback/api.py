@@ -17,13 +17,13 @@ from context.feedback.serializers import (
 )
 from context.models import Feedback
 from memories.models import Memory
-from memories.store.api.schema import operation
+from memories.store.api.schema import list_operation, operation
 from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent, idempotent_in_steps
-from memories.tenancy.exceptions import NotFound
+from memories.tenancy.required_rows import find_row
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.rest.cursor_pagination import PageInput, page_of
+from memory_platform.rest.cursor_pagination import PageInput
 from memory_platform.rest.serializers import EmptyInput
 
 _WRITE = {"POST": "write", "DELETE": "write"}
@@ -89,7 +89,7 @@ class FeedbackWithdrawalEndpoint(Endpoint):
 class MemoryFeedbackListEndpoint(Endpoint):
     """List the votes on a memory."""
 
-    @operation("feedback_of_memory", {200: page_of(FeedbackOutput)}, 404, parameters=[PageInput])
+    @list_operation("feedback_of_memory", FeedbackOutput, 404)
     def get(self, request: Request, memory_id: UUID) -> Response:
         """Every vote, newest first, including withdrawn votes and those on an archived memory.
 
@@ -97,8 +97,7 @@ class MemoryFeedbackListEndpoint(Endpoint):
         """
         values, reach = self.query(PageInput), self.key.partition_prefix
         with tenant_scope(self.tenant_id):
-            if not Memory.objects.for_tenant(self.tenant_id).within(reach).with_id(memory_id):
-                raise NotFound("not_found", "There is no such memory.")
+            find_row(Memory.objects.for_tenant(self.tenant_id).within(reach).with_id(memory_id), Memory)
         rows = Feedback.objects.for_tenant(self.tenant_id).given_within(memory_id, reach)
         return self.listing(rows, values, FeedbackOutput, ordering="-at")
 

@@ -1,6 +1,5 @@
 """Votes on memories."""
 
-from datetime import date
 from typing import Any, Self
 from uuid import UUID
 
@@ -23,6 +22,8 @@ class FeedbackQuerySet(TenantRows):
     on_memories = rows_among("memory_id")
     #: Votes on memories that are in `reach` or below it; "" reaches all.
     for_reach = rows_within("memory__partition_path")
+    #: The votes that answers of a day implied, withdrawn or not.
+    implied_on = rows_by("on_day", kind="implicit")
 
     def given_within(self, memory_id: UUID, reach: str) -> Self:
         """Votes on a memory since it was last outside `reach`; earlier ones may quote text that is not in reach."""
@@ -36,10 +37,6 @@ class FeedbackQuerySet(TenantRows):
             .annotate(entered=Subquery(left))
             .filter(Q(entered__isnull=True) | Q(at__gte=F("entered")))
         )
-
-    def implied_on(self, day: date) -> Self:
-        """The votes that answers of a day implied, withdrawn or not."""
-        return self.filter(kind="implicit", on_day=day)
 
     def of_its_actor_and_day(self, vote: Any) -> Self:
         """Standing votes of the kind, actor and day of `vote`: at most one for each memory."""

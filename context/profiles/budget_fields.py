@@ -11,6 +11,7 @@ from context.profiles.forms import ProfileFieldView
 from context.profiles.policy_fields import GROUPS as POLICY_GROUPS
 from context.profiles.policy_fields import PREFIX as POLICY_PREFIX
 from context.profiles.policy_fields import policy_field, policy_field_step, policy_form_values, policy_overrides
+from context.services.assembly.section_budgets import BUDGETED_SECTIONS
 from context.services.profiles.compaction_policy import POLICY_FIELDS
 from context.services.profiles.fields import BUDGET_FIELDS
 from memory_platform.web.forms import PlatformForm, apply_column_limits
@@ -33,7 +34,6 @@ LIMIT_FIELDS = {
 }
 # The columns that the form takes unchanged; section budgets and levels are entered in another form.
 BUDGET_PAGE_FIELDS = (*FIRST_FIELDS, *[name for names in LIMIT_FIELDS.values() for name in names if name != "levels"])
-BUDGETED_SECTIONS = ("tenant_memo", "partition_summaries", "focus", "linked_memories", "memories")
 #: The descriptions of fields whose column is entered in another form.
 _TYPED_OTHERWISE = {"levels": BUDGET_FIELDS["include_summaries_at"]}
 #: The packers, with labels for a narrow list.

@@ -59,10 +59,8 @@ class ScoringProfileVersionQuerySet(ProfileVersionRows):
     #: Those with exactly these numbers.
     of_numbers = rows_by("numbers")
     with_runs = rows_with("evaluation_run")
-
-    def active(self) -> Self:
-        """The active version of each name."""
-        return self.filter(ACTIVE)
+    #: The active version of each name.
+    active = rows_where(ACTIVE)
 
     def listed(self) -> Self:
         """The active version of each name, or the newest version if none is active."""

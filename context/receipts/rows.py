@@ -16,9 +16,8 @@ from typing import Any
 import orjson
 
 from context.receipts.results import KEPT, MEMORY, Anchor, Block, CandidateOutcome, Exclusion
+from context.services.profiles.scoring_profiles import BASE_PARTS
 
-#: The components that every score has, in the order they are stored in; a scoring profile's own ones follow them.
-SCORE_PARTS = ("relevance", "recency", "usefulness", "confidence", "frequency")
 #: Keys of the stored candidates: their columns, the names of a profile's own components, and successors by place.
 _COLUMNS, _MORE_PARTS, _SUCCESSORS = "columns", "more_parts", "successors"
 
@@ -71,7 +70,7 @@ def _columns(stored: str) -> dict[str, Any]:
 
 
 def _deflated(candidates: Sequence[CandidateOutcome]) -> str:
-    names = tuple(candidates[0].score_breakdown) if candidates else SCORE_PARTS  # one profile scores all of them
+    names = tuple(candidates[0].score_breakdown) if candidates else BASE_PARTS  # one profile scores all of them
     parts_of = itemgetter(*names)
     rows = [
         (
@@ -89,8 +88,8 @@ def _deflated(candidates: Sequence[CandidateOutcome]) -> str:
         for one in candidates
     ]
     stored: dict[str, Any] = {_COLUMNS: list(zip(*rows, strict=True))}
-    if len(names) > len(SCORE_PARTS):
-        stored[_MORE_PARTS] = names[len(SCORE_PARTS) :]
+    if len(names) > len(BASE_PARTS):
+        stored[_MORE_PARTS] = names[len(BASE_PARTS) :]
     if successors := {str(place): one.superseded_by for place, one in enumerate(candidates) if one.superseded_by}:
         stored[_SUCCESSORS] = successors
     return base64.b64encode(zlib.compress(orjson.dumps(stored), 1)).decode()
@@ -98,7 +97,7 @@ def _deflated(candidates: Sequence[CandidateOutcome]) -> str:
 
 def _inflated(stored: str) -> list[CandidateOutcome]:
     found = _columns(stored)
-    names = (*SCORE_PARTS, *found.get(_MORE_PARTS, ()))
+    names = (*BASE_PARTS, *found.get(_MORE_PARTS, ()))
     successors = found.get(_SUCCESSORS, {})
     read = []
     for place, row in enumerate(zip(*found[_COLUMNS], strict=True)):

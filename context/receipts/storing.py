@@ -28,7 +28,7 @@ from context.services.packer.snippets import ELLIPSIS
 from context.services.rendering import render_context
 from memories.models import Memory, MemoryVersion, PartitionSummary, TenantMemo
 from memories.services.store.moments import PointInTime, TimeAxis
-from memories.tenancy.exceptions import NotFound
+from memories.tenancy.required_rows import find_row
 
 #: The key of the packer's figures in a stored plan.
 OPTIMALITY = "optimality"
@@ -114,10 +114,7 @@ def receipt_anchors(receipt: Receipt) -> list[Anchor]:
 def find_receipt(*, tenant_id: UUID, receipt_id: UUID, reach: str) -> Receipt:
     """Return the receipt of a context within `reach`; inside a scope. Raises `NotFound` if there is none."""
     rows = Receipt.objects.for_tenant(tenant_id).for_reach(reach).with_keys()
-    receipt: Receipt | None = rows.with_id(receipt_id).first()
-    if receipt is None:
-        raise NotFound("not_found", "There is no such context.")
-    return receipt
+    return find_row(rows.with_id(receipt_id), Receipt, "context")
 
 
 def packed_memory_ids(blocks: Iterable[Block]) -> list[str]:

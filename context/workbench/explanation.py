@@ -28,7 +28,7 @@ from memories.services.store.moments import PointInTime
 from memories.store.readings import Candidate
 from memories.store.search_scope import SearchScope
 from memories.tenancy.audit import Actor
-from memories.tenancy.exceptions import NotFound
+from memories.tenancy.required_rows import find_row
 from memories.tenancy.scopes import tenant_scope
 
 #: Reasons that a larger budget may remove.
@@ -219,9 +219,7 @@ def requested_scope(context: AssembledContext, recorded_at: datetime | None = No
 
 def _read(tenant_id: UUID, memory_id: UUID, reach: str) -> tuple[Memory, Memory | None]:
     rows = Memory.objects.for_tenant(tenant_id).within(reach)
-    memory = rows.with_id(memory_id).first()
-    if memory is None:
-        raise NotFound("not_found", "There is no such memory.", "memory_id")
+    memory = find_row(rows.with_id(memory_id), Memory, field="memory_id")
     links = MemoryLink.objects.for_tenant(tenant_id).current().to_memory(memory_id).of_kind(SUPERSEDES)
     return memory, rows.with_ids(links.in_order().sources(_SUCCESSORS_MAX)).first()
 

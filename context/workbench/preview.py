@@ -177,15 +177,6 @@ class Preview:
         return timed_steps(self.context.timings)
 
 
-def preview_context(
-    request: ContextRequest, *, tenant_id: UUID, actor: Actor, now: datetime, revision: int | None = None
-) -> Preview:
-    """Assemble `request` as `assemble_preview` does, and read its rows. Call it with no scope open."""
-    return build_preview(
-        assemble_preview(request, tenant_id=tenant_id, actor=actor, now=now, revision=revision), tenant_id
-    )
-
-
 def assemble_preview(
     request: ContextRequest, *, tenant_id: UUID, actor: Actor, now: datetime, revision: int | None = None
 ) -> AssembledContext:

@@ -63,13 +63,9 @@ class SavedQuestion:
     def query_string(self) -> str:
         """The query string of the pages that assemble it."""
         params = query_parameters(self.query, self.golden_id or self.receipt_id) | {"partition": self.partition}
-        params |= {"as_of": form_datetime(self.as_of)} if self.as_of else {}
+        if self.as_of:
+            params["as_of"] = self.as_of.replace(tzinfo=None).isoformat(timespec="seconds")
         return urlencode(params | ({"max_tokens": str(self.max_tokens)} if self.max_tokens else {}))
-
-
-def form_datetime(at: datetime) -> str:
-    """Return a time in UTC as form fields parse and show it."""
-    return at.replace(tzinfo=None).isoformat(timespec="seconds")
 
 
 class SavedQuestionEffect(NamedTuple):

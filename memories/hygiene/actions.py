@@ -29,6 +29,7 @@ from memories.store.bulk_rows import (
 )
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound
+from memories.tenancy.required_rows import find_row
 
 #: Acts whose redo performs the act itself: a merge and a replacement also create links, a dismissal marks findings.
 _PERFORMED_AGAIN = (StoredAct.Act.MERGE, StoredAct.Act.REPLACE, StoredAct.Act.DISMISS)
@@ -206,9 +207,7 @@ def redo_hygiene(*, tenant_id: UUID, act_id: UUID, by: Actor, now: datetime) -> 
 def _not_undone(tenant_id: UUID, act_id: UUID) -> StoredAct:
     """Lock and return an action on memories. Raises `NotFound`, or `Conflict` `already_undone`."""
     acts = StoredAct.objects.for_tenant(tenant_id).exclude(act=StoredAct.Act.CHANGE)
-    act: StoredAct | None = acts.with_id(act_id).select_for_update().first()
-    if act is None:
-        raise NotFound("not_found", "There is no such action.")
+    act = find_row(acts.with_id(act_id).select_for_update(), StoredAct, "action")
     if act.undone_at is not None:
         raise Conflict("already_undone", "This action was already undone.")
     return act

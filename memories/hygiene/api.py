@@ -8,13 +8,12 @@ from rest_framework.response import Response
 from memories.hygiene import findings, serializers
 from memories.hygiene.actions import perform_hygiene_action, undo_hygiene
 from memories.services.hygiene.rules import LISTS, HygieneList
-from memories.store.api.schema import operation
+from memories.store.api.schema import list_operation, operation
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import WRITE, readable_partition, require_whole_tenant
 from memories.tenancy.exceptions import InvalidInput, NotFound
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.rest.cursor_pagination import page_of
 from memory_platform.rest.serializers import EmptyInput
 
 _MERGE = {"Merge two pairs": {"action": "merge", "ids": [17, 18]}}
@@ -49,9 +48,7 @@ class HygieneEndpointBase(Endpoint):
 class HygieneListEndpoint(HygieneEndpointBase):
     """Read one list; act on its rows."""
 
-    @operation(
-        "hygiene_list", {200: page_of(serializers.HygieneRowOutput)}, 404, parameters=[serializers.HygieneListInput]
-    )
+    @list_operation("hygiene_list", serializers.HygieneRowOutput, 404, query=serializers.HygieneListInput)
     def get(self, request: Request, name: str) -> Response:
         """The unresolved rows: pairs of memories, or memories. A key with a partition sees only its rows."""
         values = self.query(serializers.HygieneListInput)

@@ -111,14 +111,12 @@ class DismissableQuerySet(TenantRows):
 
 class MemoryPairQuerySet(DismissableQuerySet):
     sides = ("older", "newer")
+    #: Pairs of two live texts, except pairs in which one replaced the other.
+    found_by_comparison = rows_where(~Q(kind=REPLACED))
 
     def of_memory(self, memory_id: UUID) -> Self:
         """Pairs with this memory, newest first."""
         return self.filter(Q(older_id=memory_id) | Q(newer_id=memory_id)).order_by("-found_at", "-pk")
-
-    def found_by_comparison(self) -> Self:
-        """Pairs of two live texts, except pairs in which one replaced the other."""
-        return self.exclude(kind=REPLACED)
 
     def replaced_within(self, path: str) -> Self:
         """Pairs whose older memory was replaced and not restored, and whose newer one is in `path` or below it."""

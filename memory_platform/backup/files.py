@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, Protocol
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from django.core.management.base import CommandError
 
 FORMAT = "memory-platform-backup 1"
 CHUNK_BYTES = 1024 * 1024
@@ -27,7 +28,7 @@ COUNTER_BYTES = 11
 TAG_BYTES = 16
 
 
-class BackupError(Exception):
+class BackupError(CommandError):
     """An error whose message is one sentence for the person who runs the command."""
 
 

@@ -89,7 +89,8 @@ def _optional_edge(names: dict[str, type[Model]], cycle: list[str]) -> tuple[str
 
 def _table(model: type[Model]) -> TenantTable:
     fields = [field for field in model._meta.local_fields if not getattr(field, "generated", False)]
-    outside = [field for field in fields if isinstance(field, ForeignKey) and _is_outside(field)]
+    references = [field for field in fields if isinstance(field, ForeignKey)]
+    outside = [each for each in references if each.related_model is not Tenant and not has_tenant(each.related_model)]
     for field in outside:
         if field.related_model._meta.label != "auth.User":
             raise TypeError(f"{model._meta.label}.{field.name} refers to {field.related_model._meta.label}")
@@ -101,10 +102,6 @@ def _table(model: type[Model]) -> TenantTable:
         tuple(str(field.column) for field in outside),
         str(key.column) if isinstance(key, AutoField) else "",
     )
-
-
-def _is_outside(field: "ForeignKey[Any, Any]") -> bool:
-    return field.related_model is not Tenant and not has_tenant(field.related_model)
 
 
 # --- Export ---------------------------------------------------------------------------------------------------------

@@ -44,14 +44,6 @@ class ActionItem:
         return self.nouns[self.backlog.count != 1]
 
 
-def _contradictions(tenant_ids: Collection[UUID]) -> Mapping[UUID, Backlog]:
-    return pair_backlogs(tenant_ids, CONTRADICTION, now=timezone.now())
-
-
-def _near_duplicates(tenant_ids: Collection[UUID]) -> Mapping[UUID, Backlog]:
-    return pair_backlogs(tenant_ids, NEAR_DUPLICATE_LIST, now=timezone.now())
-
-
 ACTION_ITEM_KINDS: Sequence[ActionItem] = (
     ActionItem(
         "reviews",
@@ -76,7 +68,7 @@ ACTION_ITEM_KINDS: Sequence[ActionItem] = (
         "Contradictions",
         ("pair of contradictory memories", "pairs of contradictory memories"),
         "Agents may receive the outdated one. Keep the one that is true.",
-        _contradictions,
+        lambda tenant_ids: pair_backlogs(tenant_ids, CONTRADICTION, now=timezone.now()),
         "hygiene-list/contradiction",
         icon="scale",
     ),
@@ -85,7 +77,7 @@ ACTION_ITEM_KINDS: Sequence[ActionItem] = (
         "Near-duplicates",
         ("pair of near-duplicate memories", "pairs of near-duplicate memories"),
         "Both take up tokens. Merge them, or dismiss the pair.",
-        _near_duplicates,
+        lambda tenant_ids: pair_backlogs(tenant_ids, NEAR_DUPLICATE_LIST, now=timezone.now()),
         "hygiene-list/near_duplicate",
         icon="copy",
     ),

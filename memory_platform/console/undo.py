@@ -70,7 +70,7 @@ _ASSIGNMENTS = {"budget_profile": BUDGET_ASSIGNMENTS, "scoring_profile": SCORING
 
 def undo_act(entry: AuditEntry, *, by: Actor, now: datetime) -> str:
     """Undo an act and describe the result. Raises `NotFound`, or `Conflict` if the act is no longer in effect."""
-    undo = _UNDO.get(entry.verb)
+    undo = UNDO.get(entry.verb)
     if undo is None:
         raise Conflict("cannot_undo", "This change cannot be undone.")
     if entry.verb in UNDONE_WHILE_LATEST and not latest_acts(entry.tenant_id, [entry]):
@@ -79,11 +79,8 @@ def undo_act(entry: AuditEntry, *, by: Actor, now: datetime) -> str:
 
 
 def _undo_hygiene(entry: AuditEntry, **who: Any) -> str:
-    return str(undo_hygiene(tenant_id=entry.tenant_id, act_id=entry.pk, **who))
-
-
-def _redo_hygiene(entry: AuditEntry, **who: Any) -> str:
-    return redo_hygiene(tenant_id=entry.tenant_id, act_id=entry.pk, **who)
+    undo = redo_hygiene if entry.verb.startswith("undo_") else undo_hygiene
+    return str(undo(tenant_id=entry.tenant_id, act_id=entry.pk, **who))
 
 
 def _set_former_values(entry: AuditEntry, *, by: Actor, now: datetime) -> str:
@@ -273,9 +270,9 @@ def _return_assignment(entry: AuditEntry, **who: Any) -> str:
     return "Undone: the former assignments are restored."
 
 
-_UNDO: Mapping[str, Callable[..., str]] = {
-    **dict.fromkeys(STORED_ACTS, _undo_hygiene),
-    **{verb: _redo_hygiene if verb.startswith("undo_") else _undo_hygiene for verb in REPEATED_ACTS},
+#: The undo of an act that is in effect, by its verb.
+UNDO: Mapping[str, Callable[..., str]] = {
+    **dict.fromkeys((*STORED_ACTS, *REPEATED_ACTS), _undo_hygiene),
     **dict.fromkeys(VALUE_KINDS, _set_former_values),
     "store_memories": _archive_all,
     "create_invitation": _by_action(revoke_invitation, Invitation, "invitation", "the invitation is revoked."),
@@ -317,13 +314,3 @@ _UNDO: Mapping[str, Callable[..., str]] = {
     **dict.fromkeys(("publish_scoring_profile", "roll_back_scoring_profile"), _return_to_scoring),
     **{f"{verb}_{kind}": _return_assignment for verb in ("assign", "unassign") for kind in _ASSIGNMENTS},
 }
-
-
-#: Every verb whose acts can be undone as long as they are in effect.
-UNDONE_VERBS = frozenset(_UNDO)
-
-
-def find_act(tenant_id: UUID, entry_id: UUID) -> AuditEntry | None:
-    """Return the audit entry of an act of the tenant."""
-    entry: AuditEntry | None = AuditEntry.objects.for_tenant(tenant_id).with_id(entry_id).first()
-    return entry

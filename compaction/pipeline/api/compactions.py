@@ -16,7 +16,6 @@ from compaction.pipeline.plans import plan_session
 from compaction.pipeline.policies import session_policy
 from compaction.pipeline.queries import CompactionQuerySet
 from compaction.pipeline.serializers import compactions as schemas
-from compaction.pipeline.session_rows import find_row
 from compaction.review import actions
 from compaction.review.queries import allowed_review_actions
 from compaction.services.pipeline.states import (
@@ -33,13 +32,13 @@ from compaction.services.pipeline.states import (
 )
 from compaction.sessions.api.sessions import SessionEndpointBase
 from compaction.tasks import enqueue_compaction
-from memories.store.api.schema import operation
+from memories.store.api.schema import list_operation, operation
 from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.etags import conditional
 from memories.tenancy.api.idempotency import idempotent, idempotent_in_steps
+from memories.tenancy.required_rows import find_row
 from memories.tenancy.scopes import last_write_scope, tenant_scope
-from memory_platform.rest.cursor_pagination import page_of
 from memory_platform.rest.serializers import EmptyInput
 
 _EXAMPLES: dict[str, dict[str, Any]] = {
@@ -147,12 +146,12 @@ class SessionCompactEndpoint(CompactionEndpointBase):
 class SessionCompactionListEndpoint(CompactionEndpointBase):
     """The compactions of a session."""
 
-    @operation(
+    @list_operation(
         "sessions_compactions_list",
-        {200: page_of(schemas.CompactionRowOutput)},
+        schemas.CompactionRowOutput,
         404,
+        query=schemas.CompactionListInput,
         tag="compaction",
-        parameters=[schemas.CompactionListInput],
     )
     def get(self, request: Request, session_id: UUID) -> Response:
         """All compactions of the session in any state, newest first."""
@@ -165,9 +164,7 @@ class SessionCompactionListEndpoint(CompactionEndpointBase):
 class CompactionListEndpoint(CompactionEndpointBase):
     """All compactions within reach."""
 
-    @operation(
-        "compactions_list", {200: page_of(schemas.CompactionRowOutput)}, parameters=[schemas.CompactionListInput]
-    )
+    @list_operation("compactions_list", schemas.CompactionRowOutput, query=schemas.CompactionListInput)
     def get(self, request: Request) -> Response:
         """Compactions of all sessions within reach, newest first; `to_review=true` returns the review queue."""
         return self.page(self.rows(), self.query(schemas.CompactionListInput))

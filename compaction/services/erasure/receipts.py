@@ -24,7 +24,8 @@ def target_hash(target: str, secret: bytes) -> str:
 
 def sign_receipt(receipt: Mapping[str, Any], secret: bytes) -> str:
     """Return the signature of a receipt: `v1`, the id of the key, and the HMAC-SHA256 of its canonical JSON."""
-    return f"v1:{_key_id(secret)}:{_hmac(_canonical(receipt), secret)}"
+    key_id = _hmac(b"key id", secret)[:_KEY_ID_DIGITS]
+    return f"v1:{key_id}:{_hmac(_canonical(receipt), secret)}"
 
 
 def is_signed(receipt: Mapping[str, Any], signature: str, secrets: Iterable[bytes]) -> bool:
@@ -34,10 +35,6 @@ def is_signed(receipt: Mapping[str, Any], signature: str, secrets: Iterable[byte
 
 def _canonical(receipt: Mapping[str, Any]) -> bytes:
     return json.dumps(receipt, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()
-
-
-def _key_id(secret: bytes) -> str:
-    return _hmac(b"key id", secret)[:_KEY_ID_DIGITS]
 
 
 def _hmac(message: bytes, secret: bytes) -> str:

@@ -10,7 +10,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Self
 
-from compaction.services.pipeline.retention.constraints import content_stems, is_negated
+from compaction.services.pipeline.retention.constraints import FIGURE, content_stems, is_negated
 from compaction.services.pipeline.retention.dates import find_dates
 from compaction.services.pipeline.retention.languages import language_name, rule_cues
 from compaction.services.pipeline.retention.matches import FactMatch, blank_matches
@@ -38,7 +38,6 @@ STEMS_COMPARED_MAX, COMPARED_PER_STEM_MAX = 6, 50
 #: A short form of a name has at least this many letters.
 SHORT_NAME_LETTERS = 3
 
-_FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
 _NAME_WORD = re.compile(r"[^\W\d_]+")
 _ANY_WORD = re.compile(r"\w+")
 
@@ -281,8 +280,8 @@ def _tokens(text: str) -> set[str]:
 
 def _figures(text: str) -> set[str]:
     folded = text.casefold()
-    numbers = {found.replace(",", "") for found in _FIGURE.findall(folded)}
-    numbers |= {part for found in _FIGURE.findall(folded) for part in re.split(r"[.,:]", found)} if numbers else set()
+    numbers = {found.replace(",", "") for found in FIGURE.findall(folded)}
+    numbers |= {part for found in FIGURE.findall(folded) for part in re.split(r"[.,:]", found)} if numbers else set()
     return numbers | {str(NUMBER_WORDS[word]) for word in _ANY_WORD.findall(folded) if NUMBER_WORDS.get(word, 0) > 1}
 
 

@@ -8,7 +8,7 @@ from compaction.services.sessions.transcript import MARKER_TOKENS, call_id_token
 from compaction.services.sessions.turns import SessionTurn
 from compaction.services.windowing import is_complete_unit, tool_call_units
 from context.services.assembly.model_catalog import scaled_count
-from context.services.assembly.section_budgets import SectionAllocation
+from context.services.assembly.section_budgets import BUDGETED_SECTIONS, SectionAllocation
 from context.services.budget import RESPONSE_RESERVE_SHARE, SAFETY_SHARE, response_reserve
 
 #: Share of the budget for memories and memo, if the budget profile has none.
@@ -20,7 +20,6 @@ SESSION_MEMORIES_SECTION, SESSION_SUMMARY_SECTION, _MESSAGES = SESSION_SECTION_O
     "session_summary",
     "recent_messages",
 )
-MEMORY_SECTIONS = ("tenant_memo", "partition_summaries", "focus", "linked_memories", "memories")
 
 # Tokens of the labels in a message's marker, in addition to its stored tokens.
 NAME_LABEL_TOKENS = 4
@@ -41,7 +40,7 @@ def session_section_budgets(sections: Mapping[str, Mapping[str, Any]], budget: i
     the profile. If the profile lacks memo or memories, the greater of the two.
     """
     own = 0
-    for setting in filter(None, map(sections.get, MEMORY_SECTIONS)):
+    for setting in filter(None, map(sections.get, BUDGETED_SECTIONS)):
         own += int(setting["tokens"]) if "tokens" in setting else int(budget * float(setting["share"]))
     has_own = bool(sections.get("memories")) and bool(sections.get("tenant_memo"))
     room = own if has_own else max(own, int(budget * MEMORIES_SHARE))

@@ -1,16 +1,16 @@
 """Tool calls in the shape of chat completions: `{id, type: "function", function: {name, arguments}}`."""
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+from memories.services.store.content import LONE_SURROGATE
 
 CALLS_MAX = 128
 CALL_ID_CHARACTERS_MAX = 255
 FUNCTION_NAME_CHARACTERS_MAX = 128
 CALLS_BYTES_MAX = 256 * 1024
 FUNCTION = "function"
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class CallError(ValueError):
@@ -74,7 +74,7 @@ def _arguments(value: object, place: str) -> str:
     """Return the arguments as the model wrote them; they need not be JSON."""
     if not isinstance(value, str):
         raise CallError("not_text", "The arguments must be a string, usually JSON.", place)
-    code = "null_character" if "\x00" in value else "lone_surrogate" if _SURROGATE.search(value) else ""
+    code = "null_character" if "\x00" in value else "lone_surrogate" if LONE_SURROGATE.search(value) else ""
     if code:
         raise CallError(code, "The text contains NUL or an unpaired surrogate.", place)
     return value

@@ -16,7 +16,7 @@ from compaction.sessions.actions import append_messages, expand_message, pin_mes
 from compaction.sessions.api.sessions import SessionEndpointBase
 from compaction.sessions.serializers import messages as schemas
 from memories.services.store.drafts import FieldProblem
-from memories.store.api.schema import operation
+from memories.store.api.schema import list_operation, operation
 from memories.tenancy.api.body_limits import LARGE_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.etags import conditional
@@ -24,7 +24,6 @@ from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import WRITE
 from memories.tenancy.exceptions import invalid
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.rest.cursor_pagination import page_of
 from memory_platform.rest.serializers import EmptyInput, cached_serializer, flat_errors, validate_input
 
 _FUNCTION = {"name": "calendar", "arguments": '{"day": "2026-05-09"}'}
@@ -73,7 +72,7 @@ class MessageListEndpoint(SessionEndpointBase):
         pressure = {name: getattr(session, name) for name in ("message_count", "context_tokens", "pressure")}
         return Response({"results": results, **pressure}, status=code)
 
-    @operation("messages_list", {200: page_of(schemas.MessageOutput)}, 404, parameters=[schemas.MessageListInput])
+    @list_operation("messages_list", schemas.MessageOutput, 404, query=schemas.MessageListInput)
     def get(self, request: Request, session_id: UUID) -> Response:
         """Messages in order, with original content and state; `q` searches their text. Closed sessions are readable."""
         values = self.query(schemas.MessageListInput)

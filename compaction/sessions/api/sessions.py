@@ -17,7 +17,7 @@ from compaction.sessions.context import build_session_context
 from compaction.sessions.serializers import sessions as schemas
 from compaction.tasks import enqueue_compaction
 from context.receipts.results import ContextRequest
-from memories.store.api.schema import operation
+from memories.store.api.schema import list_operation, operation
 from memories.store.serializers.answers import content_etag
 from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
@@ -26,7 +26,6 @@ from memories.tenancy.api.idempotency import idempotent, idempotent_in_steps
 from memories.tenancy.api.permissions import WRITE, readable_partition, require_scope, writable_partition
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.serializers.partitions import requested_partition, requested_segments
-from memory_platform.rest.cursor_pagination import page_of
 from memory_platform.rest.serializers import EmptyInput
 
 _NEW_SESSION = {
@@ -92,7 +91,7 @@ class SessionListEndpoint(SessionEndpointBase):
         response["Location"] = request.build_absolute_uri(f"{request.path_info}/{session.pk}")
         return response
 
-    @operation("sessions_list", {200: page_of(schemas.SessionOutput)}, parameters=[schemas.SessionListInput])
+    @list_operation("sessions_list", schemas.SessionOutput, query=schemas.SessionListInput)
     def get(self, request: Request) -> Response:
         """Sessions that meet the query parameters: open ones by default."""
         values = self.query(schemas.SessionListInput)

@@ -13,7 +13,8 @@ from memories.models import Memory
 from memories.services.partitions.paths import PartitionPath
 from memories.services.store.content import MAX_CONTENT_BYTES, ContentError, check_content
 from memories.tenancy.audit import Actor, ChangedValue, audit_rows
-from memories.tenancy.exceptions import Conflict, InvalidInput, NotFound, StaleVersion
+from memories.tenancy.exceptions import Conflict, InvalidInput, StaleVersion
+from memories.tenancy.required_rows import find_row
 
 QUESTION_CHARACTERS_MAX = MAX_CONTENT_BYTES
 ANSWER_CHARACTERS_MAX = 2_000
@@ -175,9 +176,7 @@ def _save(question: GoldenQuestion, fields: Iterable[str], field: str = "") -> N
 
 def _locked(question: GoldenQuestion) -> GoldenQuestion:
     rows = GoldenQuestion.objects.for_tenant(question.tenant_id).with_id(question.pk)
-    row: GoldenQuestion | None = rows.locked().first()
-    if row is None:
-        raise NotFound("not_found", "There is no such golden question.")
+    row = find_row(rows.locked(), GoldenQuestion, "golden question")
     if row.removed_at is not None:
         raise Conflict("removed", "The golden question was removed. Restore it first.")
     return row

@@ -14,14 +14,15 @@ from context.evaluation.queries import EvaluationRunQuerySet
 from context.evaluation.report import run_differences
 from context.evaluation.serializers import evaluations as schemas
 from context.models import EvaluationAnswer, EvaluationRun
-from memories.store.api.schema import operation
+from memories.store.api.schema import list_operation, operation
 from memories.tenancy.api.body_limits import LARGE_BODY_BYTES
 from memories.tenancy.api.endpoint import ALL_METHODS, Endpoint
 from memories.tenancy.api.etags import conditional
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.exceptions import Conflict, InvalidInput
+from memories.tenancy.required_rows import find_row
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.rest.cursor_pagination import PageInput, page_of
+from memory_platform.rest.cursor_pagination import PageInput
 from memory_platform.rest.serializers import EmptyInput
 
 _DRAFT = {"A draft and the profile in use": {"corpus": "golden", "profile": "support@2"}}
@@ -49,8 +50,7 @@ class EvaluationEndpointBase(Endpoint):
 
     def run(self, run_id: UUID, field: str = "") -> EvaluationRun:
         """Return one run; inside a scope. Raises `NotFound`."""
-        run: EvaluationRun = self.found(self.rows().without_details().with_id(run_id), "evaluation", field)
-        return run
+        return find_row(self.rows().without_details().with_id(run_id), EvaluationRun, "evaluation", field)
 
     edited_row = run
 
@@ -67,9 +67,7 @@ class EvaluationListEndpoint(EvaluationEndpointBase):
 
     body_bytes_max = LARGE_BODY_BYTES
 
-    @operation(
-        "evaluations_list", {200: page_of(schemas.EvaluationRowOutput)}, parameters=[schemas.EvaluationListInput]
-    )
+    @list_operation("evaluations_list", schemas.EvaluationRowOutput, query=schemas.EvaluationListInput)
     def get(self, request: Request) -> Response:
         """Evaluations, newest first."""
         values = self.query(schemas.EvaluationListInput)
@@ -117,7 +115,7 @@ class EvaluationEndpoint(EvaluationEndpointBase):
 class EvaluationAnswerListEndpoint(EvaluationEndpointBase):
     """List the questions of an evaluation with their measures."""
 
-    @operation("evaluations_answers", {200: page_of(schemas.EvaluationAnswerOutput)}, 404, parameters=[PageInput])
+    @list_operation("evaluations_answers", schemas.EvaluationAnswerOutput, 404)
     def get(self, request: Request, run_id: UUID) -> Response:
         """The measures of each question answered so far, in the order of the corpus."""
         values = self.query(PageInput)

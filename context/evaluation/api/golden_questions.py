@@ -13,16 +13,16 @@ from context.evaluation.actions import golden_questions as actions
 from context.evaluation.queries import GoldenQuestionQuerySet
 from context.evaluation.serializers import golden_questions as schemas
 from context.models import GoldenQuestion
-from memories.store.api.schema import operation
+from memories.store.api.schema import list_operation, operation
 from memories.store.serializers.answers import content_etag
 from memories.tenancy.api.body_limits import LARGE_BODY_BYTES, TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.etags import conditional
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.exceptions import PlatformError
+from memories.tenancy.required_rows import find_row
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.serializers.partitions import SHORTHAND, requested_partition
-from memory_platform.rest.cursor_pagination import page_of
 from memory_platform.rest.serializers import ROW_PROBLEMS_MAX, EmptyInput, bounded_errors, flat_errors
 
 _ONE = {200: schemas.GoldenQuestionOutput}
@@ -51,8 +51,7 @@ class GoldenQuestionEndpointBase(Endpoint):
 
     def question(self, question_id: UUID) -> GoldenQuestion:
         """Return one question; inside a scope. Raises `NotFound`."""
-        question: GoldenQuestion = self.found(self.rows().with_id(question_id), "golden question")
-        return question
+        return find_row(self.rows().with_id(question_id), GoldenQuestion, "golden question")
 
     def answer(self, question_id: UUID, code: int = status.HTTP_200_OK) -> Response:
         """Return the answer for a question; inside a scope."""
@@ -85,11 +84,7 @@ class GoldenQuestionListEndpoint(GoldenQuestionEndpointBase):
 
     body_bytes_max = TEXT_BODY_BYTES
 
-    @operation(
-        "golden_questions_list",
-        {200: page_of(schemas.GoldenQuestionOutput)},
-        parameters=[schemas.GoldenQuestionListInput],
-    )
+    @list_operation("golden_questions_list", schemas.GoldenQuestionOutput, query=schemas.GoldenQuestionListInput)
     def get(self, request: Request) -> Response:
         """Golden questions within the key's reach, newest first."""
         values = self.query(schemas.GoldenQuestionListInput)

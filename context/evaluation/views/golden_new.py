@@ -13,7 +13,7 @@ from context.evaluation.actions.golden_questions import collect_golden_question
 from context.evaluation.forms import NewGoldenForm
 from context.receipts.results import ContextRequest
 from context.services.profiles.scoring_profiles import CONVERSATION_RECALL
-from context.workbench.preview import preview_context
+from context.workbench.preview import assemble_preview, build_preview
 from memories.models import Memory, Partition
 from memories.services.partitions.paths import parse_partition
 from memories.tenancy.members import operator_actor
@@ -63,10 +63,10 @@ def _found(request: HtmxRequest, form: NewGoldenForm, selected: Collection[UUID]
         as_of=form.cleaned_data["as_of"],
         max_tokens=OFFERED_TOKENS,
         scoring=CONVERSATION_RECALL,
-        preview=True,
     )
     by, now = operator_actor(request.operator), timezone.now()
-    preview = preview_context(search, tenant_id=request.tenant.id, actor=by, now=now)
+    context = assemble_preview(search, tenant_id=request.tenant.id, actor=by, now=now)
+    preview = build_preview(context, request.tenant.id)
     scored = [(row.block.score, row.memory) for row in preview.included]
     scored += [(row.exclusion.score, row.memory) for row in preview.excluded]
     rows = [memory for _, memory in sorted(scored, key=lambda pair: pair[0] or 0.0, reverse=True) if memory is not None]

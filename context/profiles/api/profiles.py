@@ -19,15 +19,16 @@ from context.profiles.serializers.profiles import (
 )
 from context.profiles.versions import ProfileFieldComparison, ProfileVersion, changed_numbers, compare_versions
 from memories.models import ApiKey
-from memories.store.api.schema import IF_MATCH, operation
+from memories.store.api.schema import IF_MATCH, list_operation, operation
 from memories.store.serializers.answers import content_etag, memory_etag
 from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.etags import if_match_version, require_etag
 from memories.tenancy.api.idempotency import idempotent
-from memories.tenancy.exceptions import InvalidInput, NotFound
+from memories.tenancy.exceptions import InvalidInput
+from memories.tenancy.required_rows import find_row
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.rest.cursor_pagination import PageInput, list_as_rows, page_of
+from memory_platform.rest.cursor_pagination import PageInput, list_as_rows
 
 Class = TypeVar("Class", bound=type)
 BACK_EXAMPLE = {"To the first version": {"version": 1}}
@@ -170,9 +171,8 @@ class AssignmentEndpoints(ProfileEndpointBase):
         """Return the target as the actions take it; a request names a key by its visible part."""
         if values["key"] is None:
             return {"partition_path": values["partition"].path}
-        key: ApiKey | None = ApiKey.objects.for_tenant(self.tenant_id).with_prefix(values["key"]).first()
-        if key is None:
-            raise NotFound("not_found", "There is no such key.", "key")
+        keys = ApiKey.objects.for_tenant(self.tenant_id).with_prefix(values["key"])
+        key = find_row(keys, ApiKey, "key", "key")
         return {"api_key_id": str(key.pk)}
 
 
@@ -190,11 +190,10 @@ def _describe_inherited(**operations: Callable[..., Any]) -> Callable[[Class], C
 def describe_profiles(kind: ProfileKind, output: type[serializers.Serializer[Any]]) -> Callable[[Class], Class]:
     """Return the decorator that documents the shared endpoints of a kind."""
     noun = kind.noun
-    page = {200: page_of(output)}
     return _describe_inherited(
-        list_profiles=operation(f"{noun}s_list", page, parameters=[PageInput]),
+        list_profiles=list_operation(f"{noun}s_list", output),
         read=operation(f"{noun}s_read", {200: output, 304: None}, 404),
-        versions=operation(f"{noun}s_versions", page, 404, parameters=[PageInput]),
+        versions=list_operation(f"{noun}s_versions", output, 404),
         compare=operation(f"{noun}s_compare", {200: ProfileComparisonOutput}, 404, parameters=[ProfileComparisonInput]),
         diff=operation(f"{noun}s_diff", {200: ProfileComparisonOutput}, 404, parameters=[ProfileComparisonInput]),
         roll_back=operation(
@@ -214,9 +213,7 @@ def describe_assignments(
     """Return the decorator that documents the endpoints of assignments."""
     noun = kind.noun
     return _describe_inherited(
-        list_assignments=operation(
-            f"{noun}_assignments_list", {200: page_of(output)}, parameters=[AssignmentListInput]
-        ),
+        list_assignments=list_operation(f"{noun}_assignments_list", output, query=AssignmentListInput),
         assign=operation(
             f"{noun}_assignments_set",
             {200: output},

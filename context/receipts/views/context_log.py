@@ -62,9 +62,8 @@ def receipts(request: HtmxRequest) -> HttpResponseBase:
                 "partitions": Partition.objects.for_tenant(tenant_id).offered_paths(),
                 "keys": list(ApiKey.objects.for_tenant(tenant_id).by_name()),
             }
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
     template = "context/receipts/context_log.html"
-    return render_page(request, template if is_whole else f"{template}#fragment", page, status=status)
+    return render_page(request, template if is_whole else f"{template}#fragment", page, form=form)
 
 
 def _live_list(request: HtmxRequest, form: ReceiptFilterForm, table: TablePage, now: datetime) -> dict[str, Any]:

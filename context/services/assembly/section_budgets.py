@@ -10,6 +10,9 @@ from typing import Any
 from context.services.assembly.model_catalog import encoding_and_factor, encoding_for, scaled_count, to_stored_tokens
 from context.services.packer import TokenCounter
 
+#: The sections whose budget a budget profile can set.
+BUDGETED_SECTIONS = ("tenant_memo", "partition_summaries", "focus", "linked_memories", "memories")
+
 
 @dataclass(frozen=True)
 class SectionBudget:

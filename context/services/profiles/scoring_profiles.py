@@ -16,6 +16,7 @@ from context.services.profiles.fields import tuned, tuned_fields
 from memories.services.store.drafts import FieldProblem, is_kind_name
 
 #: The components of ADR-0040, in its order.
+#: The components that every score has, in the order in which receipts store them.
 BASE_PARTS = ("relevance", "recency", "usefulness", "confidence", "frequency")
 #: All components that a profile can weigh.
 PART_NAMES = (*BASE_PARTS, *SIGNALS)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pgvector import HalfVector
 
 from memories.tenancy.queries.insertions import array_text, execute
-from memories.tenancy.queries.methods import rows_by
+from memories.tenancy.queries.methods import rows_among, rows_by
 from memories.tenancy.queries.prepared import execute_prepared, send_prepared
 from memories.tenancy.queries.rows import TenantRows
 from memory_platform.postgres.base import HalfVectors
@@ -68,6 +68,7 @@ def half_vectors(sent: Sequence[bytes | memoryview]) -> NDArray[np.float32]:
 class MemoryEmbeddingQuerySet(TenantRows):
     of_model = rows_by("model")
     of_version = rows_by("memory_id", "version")
+    of_memories = rows_among("memory_id")
 
     def copy_to_current(self, tenant_id: UUID, memory_ids: Iterable[UUID]) -> set[UUID]:
         """Copy the vectors of the previous versions to the current ones; return the memories that had any."""
@@ -112,9 +113,6 @@ class MemoryEmbeddingQuerySet(TenantRows):
         Read without their memories (ADR-0316): the plan of a join depends on counts that are out of date after a load.
         """
         return self.filter(model=model, is_current=True, partition_path=path)
-
-    def of_memories(self, memory_ids: Iterable[UUID]) -> Self:
-        return self.filter(memory_id__in=list(memory_ids))
 
     def matrices(self, rows: int) -> Iterator[tuple[list[UUID], NDArray[np.float32]]]:
         """Yield (memory ids, vectors as rows) in chunks of `rows`, by a server-side cursor within a transaction."""

@@ -11,16 +11,17 @@ from memories.models import Memory, MemoryLink, Partition, PartitionSummary, Ten
 from memories.partitions import actions, serializers
 from memories.partitions.queries.partitions import MemoryLinkQuerySet
 from memories.services.partitions.paths import PartitionPath
-from memories.store.api.schema import IF_MATCH, PARTITION_PATH, operation
+from memories.store.api.schema import IF_MATCH, PARTITION_PATH, list_operation, operation
 from memories.store.serializers.answers import memory_etag
 from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.etags import if_match_version
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import readable_partition, require_reach, require_whole_tenant, writable_partition
+from memories.tenancy.required_rows import find_row
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.serializers.partitions import requested_partition
-from memory_platform.rest.cursor_pagination import CursorPosition, page_of
+from memory_platform.rest.cursor_pagination import CursorPosition
 from memory_platform.rest.serializers import EmptyInput
 
 _PARTITION = {"A topic of Alex": {"partition": "user=alex/topic=meetings"}}
@@ -42,9 +43,7 @@ class PartitionListEndpoint(Endpoint):
 
     scopes = {"POST": "write"}
 
-    @operation(
-        "partitions_list", {200: page_of(serializers.PartitionOutput)}, parameters=[serializers.PartitionListInput]
-    )
+    @list_operation("partitions_list", serializers.PartitionOutput, query=serializers.PartitionListInput)
     def get(self, request: Request) -> Response:
         """The partitions within the key's reach, in the order of their paths, the root included."""
         values = self.query(serializers.PartitionListInput)
@@ -83,11 +82,12 @@ class PartitionSummaryEndpoint(Endpoint):
     body_bytes_max = TEXT_BODY_BYTES
     scopes = {"PUT": "write", "DELETE": "write"}
 
-    @operation(
+    @list_operation(
         "summaries_list",
-        {200: page_of(serializers.PartitionSummaryOutput)},
+        serializers.PartitionSummaryOutput,
         404,
-        parameters=[PARTITION_PATH, serializers.SummaryListInput],
+        query=serializers.SummaryListInput,
+        parameters=[PARTITION_PATH],
     )
     def get(self, request: Request, place: str) -> Response:
         """The current summary of each style; with `versions=true` the superseded ones too."""
@@ -142,7 +142,7 @@ class PartitionSummaryEndpoint(Endpoint):
         return partition
 
     def _require(self, partition: PartitionPath) -> None:
-        self.found(Partition.objects.for_tenant(self.tenant_id).at([partition.path]), "partition")
+        find_row(Partition.objects.for_tenant(self.tenant_id).at([partition.path]), Partition)
 
     def _current(self, partition: PartitionPath, style: str) -> PartitionSummary | None:
         rows = PartitionSummary.objects.for_tenant(self.tenant_id).current()
@@ -195,7 +195,7 @@ class LinkEndpointBase(Endpoint):
 class LinkListEndpoint(LinkEndpointBase):
     """Create a link; list links."""
 
-    @operation("links_list", {200: page_of(serializers.LinkOutput)}, parameters=[serializers.LinkListInput])
+    @list_operation("links_list", serializers.LinkOutput, query=serializers.LinkListInput)
     def get(self, request: Request) -> Response:
         """Current links, newest first, optionally from or to one memory or of one kind."""
         values = self.query(serializers.LinkListInput)
@@ -225,8 +225,7 @@ class LinkListEndpoint(LinkEndpointBase):
 
     def _end(self, field: str, memory_id: UUID) -> Memory:
         rows = Memory.objects.for_tenant(self.tenant_id).within(self.key.partition_prefix).unarchived()
-        memory: Memory = self.found(rows.with_id(memory_id), "memory", field)
-        return memory
+        return find_row(rows.with_id(memory_id), Memory, field=field)
 
 
 class LinkEndpoint(LinkEndpointBase):
@@ -237,5 +236,6 @@ class LinkEndpoint(LinkEndpointBase):
         """End the link; it stays in history. Ending it again has no effect."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
-            actions.unlink_memories(link=self.found(self._rows().with_id(link_id), "link"), by=self.actor, now=self.now)
+            link = find_row(self._rows().with_id(link_id), MemoryLink, "link")
+            actions.unlink_memories(link=link, by=self.actor, now=self.now)
         return Response(status=status.HTTP_204_NO_CONTENT)

@@ -13,13 +13,14 @@ from memories.partitions.actions import create_snapshot, delete_snapshot
 from memories.partitions.queries.changes import CHANGE_KINDS
 from memories.partitions.snapshot_comparison import SnapshotDiff, diff_points_in_time
 from memories.services.store.moments import PointInTime
-from memories.store.api.schema import operation
+from memories.store.api.schema import list_operation, operation
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.etags import conditional
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import readable_partition, require_whole_tenant
+from memories.tenancy.required_rows import find_row
 from memories.tenancy.scopes import tenant_scope
-from memory_platform.rest.cursor_pagination import CursorError, CursorPosition, PageInput, page_of, page_url
+from memory_platform.rest.cursor_pagination import CursorError, CursorPosition, PageInput, page_url
 from memory_platform.rest.request_errors import RestError
 from memory_platform.rest.serializers import EmptyInput
 
@@ -34,9 +35,7 @@ class SnapshotEndpointBase(Endpoint):
     output = serializers.SnapshotOutput
 
     def _snapshot(self, snapshot_id: UUID, field: str = "") -> Snapshot:
-        rows = Snapshot.objects.for_tenant(self.tenant_id)
-        snapshot: Snapshot = self.found(rows.with_id(snapshot_id), "snapshot", field)
-        return snapshot
+        return find_row(Snapshot.objects.for_tenant(self.tenant_id).with_id(snapshot_id), Snapshot, field=field)
 
     edited_row = _snapshot
 
@@ -44,7 +43,7 @@ class SnapshotEndpointBase(Endpoint):
 class SnapshotListEndpoint(SnapshotEndpointBase):
     """Create a snapshot; list snapshots."""
 
-    @operation("snapshots_list", {200: page_of(serializers.SnapshotOutput)}, parameters=[PageInput])
+    @list_operation("snapshots_list", serializers.SnapshotOutput)
     def get(self, request: Request) -> Response:
         """Snapshots, the latest recorded time first."""
         values = self.query(PageInput)

@@ -14,7 +14,7 @@ from django.db.models.functions import Coalesce, RowNumber
 
 from memories.store.queries.texts import SEARCH_COLUMNS
 from memories.tenancy.queries.conditions import live_condition, path_condition, session_summary_condition
-from memories.tenancy.queries.methods import rows_among, rows_by, rows_ordered_by, rows_within
+from memories.tenancy.queries.methods import rows_among, rows_by, rows_ordered_by, rows_where, rows_within, rows_without
 from memories.tenancy.queries.rows import TenantRows, VersionedByRecordedTime
 from memories.tenancy.queries.tenants import PATHS_OFFERED_MAX
 
@@ -116,13 +116,11 @@ class PartitionQuerySet(TenantRows):
 class MemoryLinkQuerySet(VersionedByRecordedTime):
     began_at = rows_by("recorded_from")
     ended_at = rows_by("recorded_to")
-
-    def from_memory(self, memory_id: UUID) -> Self:
-        return self.filter(source_id=memory_id)
-
-    def in_order(self) -> Self:
-        """Links in the order of their time, then id."""
-        return self.order_by("recorded_from", "pk")
+    from_memory = rows_by("source_id")
+    #: Links in the order of their time, then id.
+    in_order = rows_ordered_by("recorded_from", "pk")
+    to_memory = rows_by("target_id")
+    of_kind = rows_by("kind")
 
     def targets(self, count: int) -> list[UUID]:
         """Return the targets of the first `count` links."""
@@ -136,12 +134,6 @@ class MemoryLinkQuerySet(VersionedByRecordedTime):
         """Links from or to any of these memories."""
         return self.filter(Q(source_id__in=memory_ids) | Q(target_id__in=memory_ids))
 
-    def to_memory(self, memory_id: UUID) -> Self:
-        return self.filter(target_id=memory_id)
-
-    def of_kind(self, kind: str) -> Self:
-        return self.filter(kind=kind)
-
     #: Links with both ends in `path` or below it.
     within = rows_within("source__partition_path", "target__partition_path")
 
@@ -152,8 +144,7 @@ class MemoryLinkQuerySet(VersionedByRecordedTime):
 
 
 class TenantMemoQuerySet(VersionedByRecordedTime):
-    def newest_first(self) -> Self:
-        return self.order_by("-version")
+    newest_first = rows_ordered_by("-version")
 
     def texts_of(self, versions: Iterable[int]) -> list[tuple[int, str, datetime]]:
         """Return (version, content, time written) of these versions."""
@@ -162,8 +153,11 @@ class TenantMemoQuerySet(VersionedByRecordedTime):
 
 
 class PartitionSummaryQuerySet(VersionedByRecordedTime):
-    def of_style(self, style: str) -> Self:
-        return self.filter(style=style)
+    of_style = rows_by("style")
+    #: Summaries by people and agents, not by roll-ups.
+    written = rows_where(~Q(origin="rollup"))
+    without_texts = rows_without("content")
+    newest_first = rows_ordered_by("style", "-version")
 
     def of_partition(self, path: str) -> Self:
         return self.filter(partition__path=path).select_related("partition")
@@ -172,17 +166,10 @@ class PartitionSummaryQuerySet(VersionedByRecordedTime):
         """Summaries of the partitions of another query, in the order of paths."""
         return self.filter(partition__in=partitions).select_related("partition").order_by("partition__path")
 
-    def written(self) -> Self:
-        """Summaries by people and agents, not by roll-ups."""
-        return self.exclude(origin="rollup")
-
     def in_partitions(self, paths: Iterable[str]) -> Self:
         """Summaries of these partitions, from the root down, with the partition in the same query."""
         rows = self.filter(partition__path__in=list(paths)).select_related("partition")
         return rows.order_by("partition__depth", "partition__path", "style", "version")
-
-    def without_texts(self) -> Self:
-        return self.defer("content")
 
     within = rows_within("partition__path")
 
@@ -194,9 +181,6 @@ class PartitionSummaryQuerySet(VersionedByRecordedTime):
         """The last version of each of these summaries, with its partition in the same query."""
         rows = self.filter(summary_id__in=list(ids)).select_related("partition")
         return rows.order_by("summary_id", "-version").distinct("summary_id")
-
-    def newest_first(self) -> Self:
-        return self.order_by("style", "-version")
 
     def texts_of(self, ids: Iterable[object], versions: Iterable[int]) -> list[tuple[UUID, int, str, datetime]]:
         """Return (summary id, version, content, time written) of these summaries in any of these versions."""

@@ -13,7 +13,7 @@ MAX_CONTENT_BYTES = 32 * 1024
 MAX_METADATA_BYTES = 8 * 1024
 MAX_METADATA_DEPTH = 32
 INTEGER_64_BIT = 2**63
-_SURROGATE = re.compile("[\ud800-\udfff]")
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class CodedError(ValueError):
@@ -75,7 +75,7 @@ def is_same_json(one: object, other: object) -> bool:
 
 def is_storable_text(value: object) -> bool:
     """Whether `value` is text without NUL and halves of surrogate pairs."""
-    return isinstance(value, str) and "\x00" not in value and not _SURROGATE.search(value)
+    return isinstance(value, str) and "\x00" not in value and not LONE_SURROGATE.search(value)
 
 
 def _check_text(text: object) -> None:
@@ -83,7 +83,7 @@ def _check_text(text: object) -> None:
         raise ContentError("not_text", "Must be a string.")
     if "\x00" in text:
         raise ContentError("null_character", "The text contains a NUL character.")
-    if _SURROGATE.search(text):
+    if LONE_SURROGATE.search(text):
         raise ContentError("lone_surrogate", "The text contains an unpaired surrogate.")
 
 

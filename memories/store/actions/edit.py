@@ -13,7 +13,8 @@ from memories.services.store.drafts import memory_change_problems
 from memories.store.bulk_rows import archive_rows, duplicate_conflict, open_next_versions, restore_rows, source_conflict
 from memories.store.live_rows import archive_expired, changed_values, source_holders, unarchived_rows_by_key
 from memories.tenancy.audit import Actor, audit_rows
-from memories.tenancy.exceptions import Conflict, NotFound, StaleVersion, invalid
+from memories.tenancy.exceptions import Conflict, StaleVersion, invalid
+from memories.tenancy.required_rows import find_row
 
 #: The fields that undoing an edit restores.
 RESTORED_FIELDS = ("content", "kind", "confidence", "pinned", "metadata", "expires_at")
@@ -72,9 +73,7 @@ def restore_memory(*, memory: Memory, if_version: int | None = None, by: Actor, 
 
 
 def _locked(memory: Memory, if_version: int | None) -> Memory:
-    current: Memory | None = Memory.objects.for_tenant(memory.tenant_id).filter(pk=memory.pk).locked().first()
-    if current is None:
-        raise NotFound("not_found", "There is no such memory.")
+    current = find_row(Memory.objects.for_tenant(memory.tenant_id).with_id(memory.pk).locked(), Memory)
     if if_version is not None and if_version != current.version:
         raise StaleVersion(
             "stale_version", f"Someone saved version {current.version} since you read version {if_version}."

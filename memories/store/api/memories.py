@@ -22,7 +22,7 @@ from memories.services.store.drafts import NewMemory
 from memories.services.store.moments import PointInTime
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
 from memories.store.actions.store import store_memories
-from memories.store.api.schema import IF_MATCH, operation
+from memories.store.api.schema import IF_MATCH, list_operation, operation
 from memories.store.queries.texts import MemoryTextQuerySet
 from memories.store.readings import read_page_at
 from memories.store.search_scope import SearchScope
@@ -50,9 +50,10 @@ from memories.tenancy.api.etags import if_match_version
 from memories.tenancy.api.idempotency import idempotent_in_steps
 from memories.tenancy.api.permissions import WRITE, readable_partition, writable_partition
 from memories.tenancy.exceptions import Forbidden, InvalidInput, NotFound, invalid
+from memories.tenancy.required_rows import find_row
 from memories.tenancy.scopes import tenant_scope, write_in_tenant_scope
 from memories.tenancy.serializers.partitions import SHORTHAND, requested_partition, requested_segments
-from memory_platform.rest.cursor_pagination import CursorPosition, PageInput, page_of, position_to_row
+from memory_platform.rest.cursor_pagination import CursorPosition, PageInput, position_to_row
 from memory_platform.rest.serializers import ROW_PROBLEMS_MAX, EmptyInput, RowChecker, bounded_errors, flat_errors
 
 Rows = TypeVar("Rows", bound=MemoryTextQuerySet)
@@ -101,9 +102,7 @@ class MemoryEndpointBase(Endpoint):
         """Return the memory within the key's reach. Raises `NotFound`; `is_live=False` also accepts an archived one."""
         reach = self.key.partition_prefix
         rows = Memory.objects.for_tenant(self.tenant_id).within(reach).with_answer_parts(reach)
-        memory: Memory | None = rows.with_id(memory_id).first()
-        if memory is None:
-            raise NotFound("not_found", "There is no such memory.")
+        memory = find_row(rows.with_id(memory_id), Memory)
         if is_live and memory.archived_at is not None:
             raise NotFound("archived", "The memory is archived. POST to its /restore endpoint to restore it.")
         return memory
@@ -218,7 +217,7 @@ class MemoryListEndpoint(MemoryEndpointBase):
         code = status.HTTP_201_CREATED if is_any_new else status.HTTP_200_OK
         return Response(MessageMemoriesOutput({"results": results}).data, status=code)
 
-    @operation("memories_list", {200: page_of(MemoryOutput)}, parameters=[MemoryListInput])
+    @list_operation("memories_list", MemoryOutput, query=MemoryListInput)
     def get(self, request: Request) -> Response:
         """List the memories that match: live ones, archived ones, or those that were true `as_of` a time."""
         values = self.query(MemoryListInput)
@@ -353,7 +352,7 @@ class MemoryRestoreEndpoint(MemoryEndpointBase):
 class MemoryHistoryEndpoint(MemoryEndpointBase):
     """All versions of a memory."""
 
-    @operation("memories_history", {200: page_of(MemoryVersionOutput)}, 404, parameters=[PageInput])
+    @list_operation("memories_history", MemoryVersionOutput, 404)
     def get(self, request: Request, memory_id: UUID) -> Response:
         """Every version with its valid and its recorded interval, newest first; including those of an archived memory.
 

@@ -5,9 +5,11 @@ from typing import Any, TypeVar
 
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework.serializers import Serializer
 
 from memories.store.serializers.answers import ProblemOutput
 from memories.tenancy.api.problems import PROBLEM_TYPE
+from memory_platform.rest.cursor_pagination import PageInput, page_of
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -101,3 +103,15 @@ def operation(
         )(method)
 
     return document
+
+
+def list_operation(
+    operation_id: str,
+    output: type[Serializer[Any]],
+    *problems: int,
+    query: type[PageInput] = PageInput,
+    tag: str = "",
+    parameters: Sequence[Any] = (),
+) -> Callable[[Method], Method]:
+    """Return the decorator that documents a method which returns a page of `output`."""
+    return operation(operation_id, {200: page_of(output)}, *problems, tag=tag, parameters=[*parameters, query])

@@ -45,6 +45,8 @@ class MemoryQuerySet(MemoryTextQuerySet):
     #: Rows of the partition itself, not of those below it.
     of_partition = rows_by("partition_id")
     with_content_hashes = rows_among("content_hash")
+    expired = rows_by("expires_at__lte", archived_at__isnull=True)
+    not_ready = rows_where(~Q(embedding_state="ready"))
 
     def live(self, now: datetime) -> Self:
         """Neither archived nor expired."""
@@ -59,9 +61,6 @@ class MemoryQuerySet(MemoryTextQuerySet):
         field = models.BooleanField()
         conditions = {name: models.ExpressionWrapper(current_condition(at), field) for name, at in moments.items()}
         return self.annotate(**conditions)
-
-    def expired(self, now: datetime) -> Self:
-        return self.filter(archived_at__isnull=True, expires_at__lte=now)
 
     def with_segments(self, segments: Mapping[str, str]) -> Self:
         """In partitions that contain every given `key=value` segment, at any depth."""
@@ -149,9 +148,6 @@ class MemoryQuerySet(MemoryTextQuerySet):
     def awaiting_embedding(self) -> Self:
         """Return the embedding backlog, expired memories included, because their expiry may be removed."""
         return self.unarchived().not_ready().pending_embedding()
-
-    def not_ready(self) -> Self:
-        return self.exclude(embedding_state="ready")
 
     def of_other_tenants(self, tenant_ids: Iterable[UUID]) -> Self:
         return self.exclude(tenant_id__in=list(tenant_ids))

@@ -23,7 +23,7 @@ from memories.services.search.planner import TextQuery, match_all
 from memories.services.store.moments import PointInTime, TimeAxis
 from memories.services.tokens import ENCODINGS
 from memories.tenancy.queries.conditions import filter_condition, path_condition
-from memories.tenancy.queries.methods import rows_of, rows_without
+from memories.tenancy.queries.methods import rows_of, rows_within, rows_without
 from memories.tenancy.queries.rows import TenantRows
 
 
@@ -81,6 +81,8 @@ class MemoryTextQuerySet(TenantRows):
     #: Rows without the columns derived for searching, which are larger than the text.
     without_search_columns = rows_without("search_vector", *SEARCH_COLUMNS)
     of_kind = rows_of("kind")
+    #: In the partition `path` or, unless `exact`, below it.
+    within = rows_within("partition_path")
 
     def for_tenant(self, tenant_id: UUID) -> Self:
         return super().for_tenant(tenant_id).without_search_columns()
@@ -92,10 +94,6 @@ class MemoryTextQuerySet(TenantRows):
 
     def of_memories(self, memory_ids: Iterable[object]) -> Self:
         return self.filter(**{f"{self.identity}__in": list(memory_ids)})
-
-    def within(self, path: str, *, exact: bool = False) -> Self:
-        """In the partition `path` or, unless `exact`, below it."""
-        return self.filter(path_condition("partition_path", path, exact=exact))
 
     def texts_of(self, ids: Iterable[object], versions: Iterable[int]) -> list[tuple[UUID, int, str]]:
         """Return (memory id, version, content) of rows of these memories in any of these versions."""

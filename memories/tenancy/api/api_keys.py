@@ -5,14 +5,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memories.models import ApiKey
-from memories.store.api.schema import operation
+from memories.store.api.schema import list_operation, operation
 from memories.tenancy.actions.api_keys import create_api_key, revoke_api_key
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import require_whole_tenant
+from memories.tenancy.required_rows import find_row
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.serializers.api_keys import ApiKeyInput, ApiKeyOutput, NewApiKeyOutput
-from memory_platform.rest.cursor_pagination import PageInput, page_of
+from memory_platform.rest.cursor_pagination import PageInput
 from memory_platform.rest.serializers import EmptyInput
 
 _KEY = {"An agent of Alex": {"name": "planner", "scopes": ["read", "write"], "partition": "user=alex"}}
@@ -25,7 +26,7 @@ class ApiKeyListEndpoint(Endpoint):
     scopes = _ADMIN
     unrepeated = ("key",)
 
-    @operation("keys_list", {200: page_of(ApiKeyOutput)}, parameters=[PageInput])
+    @list_operation("keys_list", ApiKeyOutput)
     def get(self, request: Request) -> Response:
         """Keys whose partition is within this key's partition, newest first, including revoked ones."""
         values = self.query(PageInput)
@@ -54,6 +55,6 @@ class ApiKeyEndpoint(Endpoint):
         require_whole_tenant(self.key)
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
-            key = self.found(ApiKey.objects.for_tenant(self.tenant_id).with_prefix(key_id), "key")
+            key = find_row(ApiKey.objects.for_tenant(self.tenant_id).with_prefix(key_id), ApiKey, "key")
             revoke_api_key(key=key, by=self.actor, now=self.now)
         return Response(status=status.HTTP_204_NO_CONTENT)

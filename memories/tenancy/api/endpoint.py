@@ -9,7 +9,6 @@ from threading import BoundedSemaphore
 from typing import Any
 from uuid import UUID
 
-from django.db.models import QuerySet
 from django.http import HttpRequest, UnreadablePostError
 from django.http.response import HttpResponseBase
 from django.utils import timezone
@@ -26,7 +25,6 @@ from memories.tenancy.api.etags import response_with_etag
 from memories.tenancy.api.permissions import HasScope, require_whole_tenant
 from memories.tenancy.api.slow_requests import slow_requests
 from memories.tenancy.audit import Actor
-from memories.tenancy.exceptions import NotFound
 from memories.tenancy.idempotency import mark_partly_done
 from memories.tenancy.queries.rows import TenantRows
 from memories.tenancy.replica import note_write
@@ -163,13 +161,6 @@ class Endpoint(APIView):
     def query(self, serializer: type[StrictSerializer], **context: Any) -> dict[str, Any]:
         """Return the validated query parameters."""
         return self.checked(serializer, query_values(self.request.query_params), context)
-
-    def found(self, rows: QuerySet[Any], what: str, field: str = "") -> Any:
-        """Return the first of `rows`. Raises `NotFound` with the name of the thing."""
-        row = rows.first()
-        if row is None:
-            raise NotFound("not_found", f"There is no such {what}.", field)
-        return row
 
     def shown(self, *args: Any, **ids: Any) -> dict[str, Any]:
         """Return the answer for the row of the URL; inside a scope."""

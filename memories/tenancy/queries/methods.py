@@ -6,7 +6,7 @@ Managers do not have them for the type checker: call them on a queryset, such as
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar, cast
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from memories.tenancy.queries.conditions import path_condition
 
@@ -19,14 +19,14 @@ class RowsMethod(Protocol):
     def __get__(self, rows: Rows, owner: Any = None) -> Callable[..., Rows]: ...
 
 
-def rows_where(**conditions: Any) -> RowsMethod:
-    """Return the method that selects the rows that meet the conditions."""
-    return cast(RowsMethod, lambda rows: rows.filter(**conditions))
+def rows_where(*conditions: Q, **values: Any) -> RowsMethod:
+    """Return the method that selects the rows that meet the conditions and have the values."""
+    return cast(RowsMethod, lambda rows: rows.filter(*conditions, **values))
 
 
-def rows_by(*lookups: str) -> RowsMethod:
-    """Return the method that selects the rows that match its arguments, one for each lookup."""
-    return cast(RowsMethod, lambda rows, *values: rows.filter(**dict(zip(lookups, values, strict=True))))
+def rows_by(*lookups: str, **fixed: Any) -> RowsMethod:
+    """Return the method that selects the rows that match its arguments, one for each lookup, and the `fixed` values."""
+    return cast(RowsMethod, lambda rows, *values: rows.filter(**dict(zip(lookups, values, strict=True)), **fixed))
 
 
 def rows_among(column: str) -> RowsMethod:

@@ -92,6 +92,10 @@ class TenantRows(models.QuerySet[Any]):
         """Lock the row until the transaction ends."""
         list(self.filter(pk=row_id).order_by().select_for_update().values_list("pk"))
 
+    def locked(self) -> Self:
+        """Locked until the transaction ends, so that the second of two writers sees what the first wrote."""
+        return self.select_for_update(no_key=True, of=("self",))
+
     def with_turn(self, *order: str) -> Self:
         """Add the place of each row in its tenant's order as `turn`, so that sweeps can take tenants in turn."""
         return self.annotate(turn=Window(RowNumber(), partition_by="tenant_id", order_by=order))
@@ -147,6 +151,10 @@ class ClaimedRows(TenantRows):
     newest_first = rows_ordered_by("-created_at", "id")
     older_than = rows_by("created_at__lt")
     open = rows_where(state__in=("queued", "running"))
+    #: Rows that a worker, a request or a command has claimed now.
+    running_at = rows_by("claimed_until__gte", state="running")
+    #: The row, if it is still claimed until exactly `until`.
+    claimed = rows_by("pk", "claimed_until", state="running")
 
     def abandoned(self, now: datetime) -> Self:
         """Open ones without a valid claim, oldest first: never claimed, back in the queue, or of a dead worker."""
@@ -157,18 +165,10 @@ class ClaimedRows(TenantRows):
         """The oldest `count` of each tenant."""
         return self.with_turn("created_at", "pk").filter(turn__lte=count)
 
-    def running_at(self, now: datetime) -> Self:
-        """Rows that a worker, a request or a command has claimed now."""
-        return self.filter(state="running", claimed_until__gte=now)
-
     def claim(self, row_id: UUID, *, now: datetime, until: datetime, **values: Any) -> int:
         """Claim an abandoned one by one conditional UPDATE, which writes `values` too; return 1 on success, else 0."""
         values |= {"state": "running", "claimed_until": until, "attempts": F("attempts") + 1}
         return self.abandoned(now).order_by().with_id(row_id).update(**values)
-
-    def claimed(self, row_id: UUID, until: datetime) -> Self:
-        """The row, if it is still claimed until exactly `until`."""
-        return self.filter(pk=row_id, state="running", claimed_until=until)
 
     def write(self, *, claimed_until: datetime | None, **values: Any) -> None:
         """Write to the row of `claimed`, which is claimed until another time from now on. Raises `LostClaimError`."""

@@ -94,10 +94,6 @@ class InvitationQuerySet(TenantRows):
         """The invitation with this hash, if it can still be accepted."""
         return self.open().filter(secret_hash=secret_hash, expires_at__gt=now)
 
-    def locked(self) -> Self:
-        """Locked until the transaction ends: of two people with one link the second is refused."""
-        return self.select_for_update(of=("self",))
-
 
 class OwnRows(TenantRows):
     """Rows that belong to one operator in a tenant."""

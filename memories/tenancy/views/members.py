@@ -1,10 +1,8 @@
 """The page of a tenant's members: add, change the role, remove, invite."""
 
-from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
-from django.forms import Form
 from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
@@ -155,7 +153,4 @@ def _members_page(
         page["members"] = tenant_members(tenant_id, request.operator)
         if request.operator.can_administer:
             page["invitations"] = list(Invitation.objects.for_tenant(tenant_id).open()[:INVITATIONS_SHOWN_MAX])
-    forms: list[Form | None] = [member_form, invitation_form]
-    is_refused = any(form is not None and form.errors for form in forms)
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if is_refused else HTTPStatus.OK
-    return render_page(request, "memories/tenancy/members.html", page, status=status)
+    return render_page(request, "memories/tenancy/members.html", page, form=member_form or invitation_form)

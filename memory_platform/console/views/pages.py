@@ -12,7 +12,7 @@ from django import http
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse, HttpResponseBase
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
@@ -21,7 +21,7 @@ from django_htmx.http import trigger_client_event
 from compaction.models import Session
 from context.models import Receipt
 from memories.embeddings.status import failed_embedding_backlogs, waiting_embeddings
-from memories.models import EmbeddingModel, Memory, Partition, Tenant, TenantMemo
+from memories.models import AuditEntry, EmbeddingModel, Memory, Partition, Tenant, TenantMemo
 from memories.services.partitions.counts import MemoryTally
 from memories.services.tenancy.act_labels import UNDO_DAYS
 from memories.tenancy.exceptions import PlatformError
@@ -42,7 +42,7 @@ from memory_platform.console.global_search import SEARCH_CHARACTERS_MIN, search_
 from memory_platform.console.health import cached_components, read_components
 from memory_platform.console.heartbeats import scheduled_tasks
 from memory_platform.console.jobs import WATCHED_MAX, read_job_notifications, read_job_page
-from memory_platform.console.undo import find_act, undo_act
+from memory_platform.console.undo import undo_act
 from memory_platform.console.undo_rules import UNDONE_BY_ADMINS
 from memory_platform.web.flash_messages import add_flash, flash_error
 from memory_platform.web.htmx import HtmxRequest, safe_local_path, wants_fragment
@@ -185,9 +185,7 @@ def act_undo(request: HtmxRequest, entry_id: UUID) -> HttpResponseBase:
     """Undo an act and show the page of the list that it was on."""
     try:
         with tenant_scope(request.tenant.id):
-            entry = find_act(request.tenant.id, entry_id)
-            if entry is None:
-                raise http.Http404
+            entry = get_object_or_404(AuditEntry.objects.for_tenant(request.tenant.id), pk=entry_id)
             if entry.verb in UNDONE_BY_ADMINS and not request.operator.can_administer:
                 raise PermissionDenied
             said = undo_act(entry, **by_operator(request))

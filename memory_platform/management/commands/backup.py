@@ -4,13 +4,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from memories.management.command import PlatformCommand
 from memory_platform import __version__
 from memory_platform.backup.database import dumped
-from memory_platform.backup.files import BackupError, new_private_file, write_backup
+from memory_platform.backup.files import new_private_file, write_backup
 from memory_platform.backup.servers import database_server, settings_of_deployment
 from memory_platform.management.commands._backup import add_backup_arguments, read_passphrase, record
 from memory_platform.web.numerals import counted
@@ -29,22 +29,19 @@ class Command(PlatformCommand):
 
     def handle(self, **options: Any) -> None:
         path: Path = options["file"]
-        try:
-            passphrase = read_passphrase(options["passphrase_file"])
-            with new_private_file(path) as file, ExitStack() as stack:
-                server = stack.enter_context(database_server(options["superuser_url"]))
-                record(self, server, "backup")  # before the dump, which then contains it
-                database, dump = stack.enter_context(dumped(server.superuser_url, server.database))
-                manifest = {
-                    "version": __version__,
-                    "written_at": timezone.now().isoformat(),
-                    "roles": [login.role for login in server.logins],
-                    "settings": settings_of_deployment(),
-                    "database": database,
-                }
-                write_backup(file, manifest, dump, passphrase=passphrase)
-        except BackupError as error:
-            raise CommandError(str(error)) from error
+        passphrase = read_passphrase(options["passphrase_file"])
+        with new_private_file(path) as file, ExitStack() as stack:
+            server = stack.enter_context(database_server(options["superuser_url"]))
+            record(self, server, "backup")  # before the dump, which then contains it
+            database, dump = stack.enter_context(dumped(server.superuser_url, server.database))
+            manifest = {
+                "version": __version__,
+                "written_at": timezone.now().isoformat(),
+                "roles": [login.role for login in server.logins],
+                "settings": settings_of_deployment(),
+                "database": database,
+            }
+            write_backup(file, manifest, dump, passphrase=passphrase)
         rows = counted(sum(database["counts"].values()), "row", "rows")
         secrecy = "encrypted" if passphrase else "not encrypted"
         self.stdout.write(f"{path}: {rows}, {path.stat().st_size:,} bytes, {secrecy}.")

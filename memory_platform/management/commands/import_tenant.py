@@ -10,7 +10,6 @@ from django.utils import timezone
 
 from memories.management.command import PlatformCommand
 from memories.services.tenancy.tenant_names import TenantNameError, check_tenant_name
-from memory_platform.backup.files import BackupError
 from memory_platform.backup.tenant_files import import_tenant_rows, read_lines
 from memory_platform.management.commands._owner import owner_alias
 from memory_platform.web.numerals import counted
@@ -45,8 +44,6 @@ class Command(PlatformCommand):
             raise CommandError(f"{path} cannot be read: {getattr(error, 'strerror', 'it is not UTF-8')}.") from error
         except TenantNameError as error:
             raise CommandError(error.detail) from error
-        except BackupError as error:
-            raise CommandError(str(error)) from error
         except (IntegrityError, DataError) as error:
             reason = str(error).splitlines()[0]
             raise CommandError(f"The database refused a row, so nothing was stored: {reason}") from error

@@ -41,8 +41,6 @@ class Command(PlatformCommand):
                 restore(server.superuser_url, server.database, dump, manifest["database"], roles=server.logins)
                 record(self, server, "restore")
                 _store_settings(manifest["settings"], is_embedded=server.is_embedded)
-        except BackupError as error:
-            raise CommandError(str(error)) from error
         except psycopg.Error as error:
             raise CommandError(f"The database server refused: {str(error).strip().splitlines()[0]}") from error
         rows = counted(sum(manifest["database"]["counts"].values()), "row", "rows")

@@ -25,7 +25,7 @@ _WORD = re.compile(r"\w+(?:['’]\w+)*")
 _NAME = re.compile(r"(?<=[\w,;] )[A-ZÄÖÜÁÉÍÓÚÑ]\w+")
 #: A "no" at the beginning that answers the preceding message, also after a speaker's name.
 _REPLY = re.compile(r"^(?:[\w ]{1,40}: )?\W*(?:no|nope|nah|nein)\s*[,.!:;–—-]\s*")
-_FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
+FIGURE = re.compile(r"\d+(?:[.,:]\d+)*")
 #: The label of a speaker is not content.
 _SPEAKING = frozenset({"user", "assistant", "said", "says"})
 
@@ -88,7 +88,7 @@ def words_of_content(text: str) -> Iterator[str]:
 
 def figures(text: str) -> frozenset[str]:
     """Return the numbers of a text, in digits."""
-    return frozenset(_FIGURE.findall(text))
+    return frozenset(FIGURE.findall(text))
 
 
 def constraint_lookup(texts: Sequence[str]) -> Callable[[str], bool]:

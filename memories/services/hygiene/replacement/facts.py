@@ -20,8 +20,6 @@ class Fact:
     tokens: Sequence[Token]
     is_question: bool
     is_quote: bool
-    #: Whether its language is unknown.
-    is_unsure: bool
     #: For a clause: the words of the whole statement, and whether another clause says that something changed.
     context: Sequence[Token] = ()
     is_renewed: bool = False

@@ -39,7 +39,7 @@ def read_fact(text: str, language: LanguageVocabulary | None = None) -> Fact | N
     is_question = any(word.text == "?" for word in words)
     words = [word for word in words if word.text != "?"]
     is_quote, tokens = bool(_QUOTE.search(text)), read_tokens(words, language, vocabulary)
-    return Fact(speaker, language, vocabulary, tokens, is_question, is_quote=is_quote, is_unsure=is_unsure)
+    return Fact(speaker, language, vocabulary, tokens, is_question, is_quote=is_quote)
 
 
 def _likely_language(words: Sequence[Word]) -> LanguageVocabulary:

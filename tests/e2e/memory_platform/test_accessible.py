@@ -10,7 +10,7 @@ from playwright.sync_api import Page
 
 from memories.models import Tenant
 from tests.console_pages import ConsolePage, console_pages, show_design_page
-from tests.demo_fixture import console_page_ids, load_demo_tenant
+from tests.demo_fixture import console_page_ids
 from tests.e2e.conftest import EXPECTED
 from tests.e2e.console import NARROW, WIDE
 from tests.integration.page_helpers import client_of
@@ -61,15 +61,10 @@ OVER_THE_EDGE = """() => {
 
 
 @pytest.fixture
-def furnished(transactional_db: None) -> Tenant:
-    return load_demo_tenant()
-
-
-@pytest.fixture
-def opened(browser: Any, live_server: Any, furnished: Tenant) -> Iterator[Page]:
+def opened(browser: Any, live_server: Any, demo_tenant: Tenant) -> Iterator[Page]:
     """An admin of two tenants is signed in."""
     context = browser.new_context(viewport=WIDE, base_url=live_server.url)
-    ada = new_operator("ada", "admin", furnished, new_shared_tenant("Globex"))
+    ada = new_operator("ada", "admin", demo_tenant, new_shared_tenant("Globex"))
     session = client_of(ada).cookies["sessionid"].value
     context.add_cookies([{"name": "sessionid", "value": session, "url": live_server.url}])
     page = context.new_page()
@@ -113,7 +108,7 @@ def grave(found: list[dict[str, Any]]) -> Iterator[str]:
             yield f"{rule['impact']} {rule['id']}, {len(nodes)} times: {'; '.join(node[:240] for node in nodes[:3])}"
 
 
-def test_nobody_is_hindered_on_any_page(opened: Page, furnished: Tenant, settings: Any) -> None:
+def test_nobody_is_hindered_on_any_page(opened: Page, demo_tenant: Tenant, settings: Any) -> None:
     faults: list[str] = []
     here = ""
 
@@ -123,7 +118,7 @@ def test_nobody_is_hindered_on_any_page(opened: Page, furnished: Tenant, setting
 
     opened.on("console", lambda message: complained(message.text) if message.type == "error" else None)
     opened.on("pageerror", lambda error: complained(str(error)))
-    for number, place in enumerate(console_pages(console_page_ids(furnished, "ada"))):
+    for number, place in enumerate(console_pages(console_page_ids(demo_tenant, "ada"))):
         if os.environ.get("ONLY", "") not in place.name:
             continue
         here = place.name if "?" not in place.address else f"{place.name}?{place.address.partition('?')[2]}"

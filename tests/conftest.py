@@ -157,7 +157,7 @@ def keep_groups_of_roles() -> None:
 def django_db_setup(django_db_blocker: Any) -> Iterator[None]:
     """In place of pytest-django's: the database is there and empty, the owner migrates it once in a run."""
     with django_db_blocker.unblock():
-        servers.fill_own_database(migrate)
+        servers.fill_own_database("migrated", migrate)
         make_member()  # of the copy as well
         yield
         close_connections()
@@ -174,6 +174,27 @@ def close_connections() -> None:
         connection.close()
         if hasattr(connection, "close_pool"):
             connection.close_pool()
+
+
+@pytest.fixture
+def demo_tenant(django_db_setup: None, django_db_blocker: Any) -> Iterator[Tenant]:
+    """A tenant with something on every page, loaded once in a run and committed before the transaction of the test.
+
+    Name it before `db`, and no fixture with rows before it: the whole database is replaced.
+    """
+    from tests.demo_fixture import copied_demo_tenant, load_demo_tenant
+
+    def load() -> None:
+        load_demo_tenant()
+        close_connections()
+
+    with django_db_blocker.unblock():
+        close_connections()
+        servers.fill_own_database("demo", load)
+        make_member()
+        yield copied_demo_tenant()
+        close_connections()
+        database_cleanup.delete_all_rows()
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """A tenant with something on every page: the demo's story, and what that leaves out."""
 
 from io import StringIO
+from itertools import count
 from typing import Any
 
 from django.core.management import call_command
@@ -32,13 +33,14 @@ from tests.integration.scoring_helpers import prove
 BY = Actor.system("tests")
 TENANT = "Demo workshop"
 SECOND_MODEL = "hashed-ngram-512"
+#: Further apart than a test changes settings.
+_REVISIONS = count(1_000, 1_000)
 
 
 def load_demo_tenant(name: str = TENANT) -> Tenant:
     """Loads it."""
     call_command("load_demo", "--tenant", name, stdout=StringIO())
-    with admin_write_scope():
-        tenant: Tenant = Tenant.objects.get(name=name)
+    tenant = find_demo_tenant(name)
     now = timezone.now()
     with tenant_scope(tenant.pk):
         wanted = Memory.objects.for_tenant(tenant.pk).filter(content__contains="ERR_4012", archived_at=None)[:2]
@@ -81,6 +83,24 @@ def load_demo_tenant(name: str = TENANT) -> Tenant:
         pass
     find_unused_and_expiring_memories(now=now)
     evaluate_alerts(now=now)
+    return tenant
+
+
+def find_demo_tenant(name: str = TENANT) -> Tenant:
+    with admin_write_scope():
+        tenant: Tenant = Tenant.objects.get(name=name)
+    return tenant
+
+
+def copied_demo_tenant() -> Tenant:
+    """Return the tenant of the demo with a revision that no other copy in this process has had.
+
+    The process caches rows by tenant and revision, and all copies have the same tenant.
+    """
+    tenant = find_demo_tenant()
+    with admin_write_scope():
+        tenant.settings_revision += next(_REVISIONS)
+        tenant.save(update_fields=["settings_revision"])
     return tenant
 
 

@@ -41,7 +41,6 @@ MAINTENANCE = DatabaseLogin("tests_maintenance", "maintenance-of-tests")
 SUPERUSER_URL = "TEST_SUPERUSER_URL"
 REDIS_SOCKET = "TEST_REDIS_SOCKET"
 _RUN = "TEST_RUN_FOLDER"
-_MIGRATED = "memory_migrated"
 
 
 def worker_number() -> int:
@@ -123,20 +122,24 @@ def _provision_own_database() -> None:
     provision(os.environ[SUPERUSER_URL], database=own_database(), owner=OWNER, apps=[APP, CONSOLE, MAINTENANCE])
 
 
-def fill_own_database(migrate: Callable[[], None]) -> None:
-    """Migrate this process's database, or copy one that another process of the run has migrated before."""
+def fill_own_database(content: str, fill: Callable[[], None]) -> None:
+    """Fill this process's database, or copy one that another process of the run has filled with the same `content`.
+
+    `fill` leaves no connection to it open.
+    """
+    template = f"memory_{content}"
     with (
-        (Path(os.environ[_RUN]) / "migration.lock").open("w") as lock,
+        (Path(os.environ[_RUN]) / f"{content}.lock").open("w") as lock,
         psycopg.connect(os.environ[SUPERUSER_URL], autocommit=True) as server,
     ):
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if server.execute("SELECT FROM pg_database WHERE datname = %s", [_MIGRATED]).rowcount:
-            _copy_database(server, _MIGRATED, own_database())
+        if server.execute("SELECT FROM pg_database WHERE datname = %s", [template]).rowcount:
+            _copy_database(server, template, own_database())
             _provision_own_database()  # a copy has no rights of its own
             return
-        migrate()
+        fill()
         if worker_number():
-            _copy_database(server, own_database(), _MIGRATED)
+            _copy_database(server, own_database(), template)
 
 
 def _copy_database(server: psycopg.Connection, source: str, target: str) -> None:

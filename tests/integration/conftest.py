@@ -1,4 +1,4 @@
-"""What all integration tests share: the statements of conversations that this process has read before."""
+"""What all integration tests share: time to compact, and the statements of conversations read before."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -7,11 +7,24 @@ from typing import Any
 
 import pytest
 
+from compaction.pipeline import orchestrator
 from compaction.services.pipeline.statements import extraction
 from compaction.services.pipeline.statements.model import Statement, StatementMessage
 
 #: Conversations whose statements are remembered.
 EXTRACTIONS_KEPT = 500
+
+
+@pytest.fixture(scope="package", autouse=True)
+def time_to_compact() -> Iterator[None]:
+    """On a busy machine, a compaction takes longer than a request may wait for it, and a worker would then do it.
+
+    `tests/unit/test_time_limits.py` compares the limits themselves.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        for limit in ("WAITING_TIME_LIMIT", "EMERGENCY_TIME_LIMIT"):
+            patch.setattr(orchestrator, limit, orchestrator.WORK_TIME_LIMIT)
+        yield
 
 
 @pytest.fixture(scope="package", autouse=True)

@@ -13,7 +13,6 @@ from django.utils import timezone
 
 from compaction import tasks
 from compaction.models import Compaction
-from compaction.pipeline import orchestrator
 from memories.models import Tenant
 from memories.services.store.locomo import LocomoTurn, parse_conversation
 from tests.architecture import ROOT
@@ -68,8 +67,6 @@ class MovingClock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> MovingClock:
     moved = MovingClock()
     monkeypatch.setattr(timezone, "now", moved)
-    # On a busy machine a compaction takes longer than a request may; a worker would then do some of them.
-    monkeypatch.setattr(orchestrator, "EMERGENCY_TIME_LIMIT", orchestrator.WORK_TIME_LIMIT)
     return moved
 
 

@@ -95,7 +95,10 @@ def main() -> int:
         Path(folder).chmod(0o711)
         start = started(Path(folder))
         try:
-            faults = time_each(start, options.each) if options.each else run(start, options.kills, options.seed)
+            if options.each:
+                faults = time_each(start, options.each)
+            else:
+                faults = run(start, Load(start.port, new_key(start)), options.kills, options.seed)
         finally:
             end(start)
     return int(any(faults.values()))
@@ -103,15 +106,15 @@ def main() -> int:
 
 def run(
     start: Start,
+    load: Load,
     kills: int,
     seed: int,
     *,
     has_compaction: bool = True,
     pauses: tuple[float, float] = (0.5, 2),
 ) -> dict[str, int]:
-    """Kill parts under load after pauses between two lengths, print what happened, and return the faults by kind."""
+    """Kill parts under `load` after pauses between two lengths, print what happened, and return the faults by kind."""
     randomness, began = random.Random(seed), time.monotonic()
-    load = Load(start.port, new_key(start))
     load.start(CLIENTS, has_compaction=has_compaction)
     killed: Counter[str] = Counter()
     returned: list[float] = []

@@ -165,16 +165,16 @@ def started(folder: Path, program: tuple[str, ...] = Start.program, **settings: 
 
 
 #: Both commands in one process, as each would first load Django.
-NEW_KEY = """
+NEW_KEY = f"""
 from django.core.management import call_command
-call_command("create_tenant", {tenant!r})
-call_command("create_key", {tenant!r}, scopes="read,write,admin")
+call_command("create_tenant", {TENANT!r})
+call_command("create_key", {TENANT!r}, scopes="read,write,admin")
 """
 
 
-def new_key(start: Start, tenant: str = TENANT) -> str:
+def new_key(start: Start) -> str:
     """Return a key of a new tenant."""
-    return manage(start, "shell", "--no-imports", "--command", NEW_KEY.format(tenant=tenant)).stdout.split()[-1]
+    return manage(start, "shell", "--no-imports", "--command", NEW_KEY).stdout.split()[-1]
 
 
 def manage(start: Start, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:

@@ -20,13 +20,18 @@ def start() -> Iterator[Start]:
     chaos.end(start)
 
 
-def test_acknowledged_writes_survive_kills_exactly_once(start: Start) -> None:
-    faults = chaos.run(start, kills=4, seed=1, has_compaction=False, pauses=(0.2, 0.6))
+@pytest.fixture(scope="module")
+def key(start: Start) -> str:
+    return new_key(start)
+
+
+def test_acknowledged_writes_survive_kills_exactly_once(start: Start, key: str) -> None:
+    faults = chaos.run(start, Load(start.port, key), kills=4, seed=1, has_compaction=False, pauses=(0.2, 0.6))
     assert not any(faults.values()), faults
 
 
-def test_context_with_an_id_can_be_read_again_if_postgres_is_killed_at_once(start: Start) -> None:
-    load = Load(start.port, new_key(start, "Reads alone"))  # no other write that waits for the disk
+def test_context_with_an_id_can_be_read_again_if_postgres_is_killed_at_once(start: Start, key: str) -> None:
+    load = Load(start.port, key)  # no other write that waits for the disk
     _, answer = load.ask("POST", "context", {"query": "kettle", "max_tokens": 1000})
     load.contexts.append((answer["id"], answer["text"]))
     chaos.kill(start, "postgres", random.Random(1))

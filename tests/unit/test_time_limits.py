@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from compaction.pipeline.fitting import SummaryFitting
-from compaction.pipeline.orchestrator import COMPACTION_LEASE, RUN_TIME_LIMIT, WAITING_TIME_LIMIT, WORK_TIME_LIMIT
+from compaction.pipeline.orchestrator import (
+    COMPACTION_LEASE,
+    EMERGENCY_TIME_LIMIT,
+    RUN_TIME_LIMIT,
+    WAITING_TIME_LIMIT,
+    WORK_TIME_LIMIT,
+)
 from compaction.pipeline.summarisers import SummaryResult
 from compaction.services.erasure.quotes import QuotedTexts
 from compaction.services.pipeline.faithfulness import check_statements
@@ -106,6 +112,7 @@ def test_sweep_gets_what_there_is_time_for() -> None:
 
 
 def test_request_ends_its_work_after_its_compaction_and_before_a_proxy_gives_up() -> None:
+    assert EMERGENCY_TIME_LIMIT < WAITING_TIME_LIMIT
     assert WAITING_TIME_LIMIT.total_seconds() < REQUEST_SECONDS < 60
 
 

@@ -95,7 +95,7 @@ def test_request_that_waits_ends_within_a_step(
     session = full_session(admin)
     steps: list[str] = []
     monkeypatch.setattr(orchestrator, "note_step", steps.append)
-    late = timedelta(minutes=1)
+    late = timedelta(minutes=4)
     monkeypatch.setattr(orchestrator, "clock_from", lambda now: lambda: now + late if "planned" in steps else now)
     compact(admin, session, 202)
     run = stored_runs(tenant)[-1]

@@ -201,7 +201,6 @@ SLOW_SECONDS = 20
 def test_slow_model_does_not_hold_up_a_context(
     admin: APIClient, tenant: Tenant, server: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert timedelta(seconds=SLOW_SECONDS) > orchestrator.EMERGENCY_TIME_LIMIT
     # The model gets half a second of the limit; the rules get so much that they finish on a busy machine, too.
     monkeypatch.setattr(orchestrator, "EMERGENCY_TIME_LIMIT", timedelta(seconds=60))
     monkeypatch.setattr(fallback, "SECONDS_FOR_RULES", 59.5)

@@ -20,7 +20,7 @@ from tests.console_pages import (
     show_design_page,
 )
 from tests.console_roles import ADMIN, RULES, TABLE, Role, RoleRule
-from tests.demo_fixture import console_page_ids, load_demo_tenant
+from tests.demo_fixture import console_page_ids
 from tests.integration.page_helpers import client_of, text_of
 from tests.page_links import page_links
 from tests.users import PASSWORD, new_operator, new_shared_tenant
@@ -114,9 +114,9 @@ def test_table_of_roles_holds_every_address_once() -> None:
 
 
 @pytest.fixture
-def people(db: None, caplog: pytest.LogCaptureFixture) -> People:
+def people(demo_tenant: Tenant, db: None, caplog: pytest.LogCaptureFixture) -> People:
     caplog.set_level(logging.ERROR, logger="django.request")  # which writes a trace for each refusal
-    return People(load_demo_tenant(), new_shared_tenant("Globex"))
+    return People(demo_tenant, new_shared_tenant("Globex"))
 
 
 @pytest.mark.long

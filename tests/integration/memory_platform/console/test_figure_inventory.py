@@ -14,7 +14,7 @@ from compaction.models import Compaction, Erasure, Run, Session
 from context.models import EvaluationRun, GoldenQuestion, Receipt
 from memories.models import Memory, MemoryPair, PartitionSummary, Snapshot, Tenant
 from memories.tenancy.scopes import tenant_scope
-from tests.demo_fixture import console_page_ids, load_demo_tenant
+from tests.demo_fixture import console_page_ids
 from tests.integration.memory_platform.console.figure_inventory import OF_TENANT, TEMPLATES
 from tests.integration.memory_platform.console.figure_reading import FilledTenant
 from tests.integration.memory_platform.console.figures_of_rows import OF_ROWS
@@ -53,8 +53,8 @@ def vary(tenant: Tenant) -> None:
 
 
 @pytest.fixture
-def filled(db: None) -> FilledTenant:
-    tenant = load_demo_tenant()
+def filled(demo_tenant: Tenant, db: None) -> FilledTenant:
+    tenant = demo_tenant
     user = new_operator("ada", "admin", tenant, new_shared_tenant("Globex"))
     ids: dict[str, Any] = console_page_ids(tenant, "ada")
     with tenant_scope(tenant.pk):

@@ -17,7 +17,7 @@ from memories.models import Tenant
 from tests.architecture import ROOT
 from tests.bulk_data import BulkRowCounts, fill_with_bulk_rows
 from tests.console_pages import NO_PAGES, PAGES, ConsolePage, address_of, console_pages, operator_patterns
-from tests.demo_fixture import console_page_ids, load_demo_tenant
+from tests.demo_fixture import console_page_ids
 from tests.integration.page_helpers import client_of, text_of
 from tests.users import new_operator, new_shared_tenant
 
@@ -47,15 +47,14 @@ def test_every_address_is_a_page_of_the_list_or_takes_posts_alone(tenant: Tenant
 
 @pytest.mark.long
 def test_every_page_is_light_and_asks_no_more_of_the_database_for_more_rows(
-    db: None, monkeypatch: pytest.MonkeyPatch
+    demo_tenant: Tenant, db: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(saved_questions, "SECONDS_MAX", inf)  # or a slow machine asks fewer questions
-    tenant = load_demo_tenant()
     client = Client(headers={"accept-encoding": "gzip"})
-    client.force_login(new_operator("ada", "admin", tenant, new_shared_tenant("Globex")))
-    ids = console_page_ids(tenant, "ada")
+    client.force_login(new_operator("ada", "admin", demo_tenant, new_shared_tenant("Globex")))
+    ids = console_page_ids(demo_tenant, "ada")
     few = {told(place): visit(client, place) for place in console_pages(ids)}
-    fill_with_bulk_rows(tenant, MANY)
+    fill_with_bulk_rows(demo_tenant, MANY)
     many = {told(place): visit(client, place) for place in console_pages(ids)}
     weights = [(name, weight(seen.answer)) for name, seen in [*few.items(), *many.items()] if seen.is_shown]
     assert len(weights) > len(PAGES)

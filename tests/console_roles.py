@@ -1,4 +1,4 @@
-"""The methods that each address of the console accepts, and the roles that may use them; each address needs an entry."""
+"""The methods that each address of the console accepts, and the roles that may use them; all addresses are listed."""
 
 from dataclasses import dataclass
 

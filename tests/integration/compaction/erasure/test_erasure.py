@@ -1,4 +1,4 @@
-"""Erasures of a memory, a partition and a tenant: what goes, what stays, and what the receipt says."""
+"""Erasures of a memory, a partition and a tenant: what is deleted, what stays, and what the receipt contains."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Every text column of every tenant table is decided: it goes with its row, is searched for quotations, or stays."""
+"""Each text column of each tenant table is erased with its row, searched for quotations, or listed as kept."""
 
 from uuid import uuid4
 

@@ -1,6 +1,6 @@
-"""Compaction survives anything: workers killed at every step, two at once, messages that change.
+"""Compactions with killed workers, two workers at once, and messages that change in the meantime.
 
-Redis restarted meanwhile: test_scenario_sessions_troubled.py.
+For a restart of Redis, see test_scenario_sessions_troubled.py.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Compactions that take too long, break, come twice or at the same moment as somebody's reading."""
+"""Compactions that take too long, fail, are delivered twice or run while a person reads the session."""
 
 from datetime import timedelta
 from typing import Any

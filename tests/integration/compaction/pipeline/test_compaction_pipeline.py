@@ -1,4 +1,4 @@
-"""Compacting a session over REST: masking, summary, journal, retention check, and back."""
+"""Compaction of a session over REST: masking, summary, journal, retention check and roll-back."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""When sessions are compacted by themselves: idle ones by the sweep, full ones while a context is asked for."""
+"""When sessions are compacted automatically: idle ones by the sweep, full ones when a context is requested."""
 
 import logging
 import time

@@ -1,4 +1,4 @@
-"""Whatever is done to a session, every compaction can be undone, the latest first, to the same bytes."""
+"""After any changes to a session, each compaction can be rolled back, the latest first, to identical bytes."""
 
 from datetime import timedelta
 from typing import Any

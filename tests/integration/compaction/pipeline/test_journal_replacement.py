@@ -1,4 +1,4 @@
-"""A fact of the journal replaces the stored one that gives the same attribute another value."""
+"""A fact of the journal replaces a stored fact with another value of the same attribute."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a session's summaries retain grows with the session: requests do not read it, a compaction reads it once."""
+"""The retention record grows with the session: requests do not read it, and a compaction reads it once."""
 
 import tracemalloc
 from typing import Any

@@ -1,4 +1,4 @@
-"""Over HTTP: what a session repeats of its contexts stays out of journal and retention; its own words stay in."""
+"""Recalled text in a session, over HTTP: it is not part of journal or retention; the session's own words are."""
 
 import json
 from typing import Any

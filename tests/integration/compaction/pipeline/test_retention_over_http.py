@@ -1,4 +1,4 @@
-"""Retention over HTTP: what counts, what returns to a summary, and what is not measured."""
+"""Retention over HTTP: what counts, what is added to a summary, and what is not measured."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Over HTTP: a session has one summary at a time, its retention counts all generations, and people review it later."""
+"""One live summary per session, retention over all generations, and later reviews, over HTTP."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which summaries wait for review whatever started them, and those applied although they lost a constraint."""
+"""Which summaries wait for review, for each trigger, and which are applied although they lost a constraint."""
 
 from datetime import timedelta
 from typing import Any

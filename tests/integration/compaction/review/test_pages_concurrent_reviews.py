@@ -1,4 +1,4 @@
-"""Reviews by several people at once: nobody decides about what they did not see, and nobody loses what they typed."""
+"""Concurrent reviews: nobody decides on a text that they did not see, and no typed text is lost."""
 
 from collections.abc import Callable
 from datetime import timedelta

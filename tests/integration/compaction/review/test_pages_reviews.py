@@ -1,4 +1,4 @@
-"""Reviews on the console: what waits, the summary beside its originals, and every decision about it."""
+"""Reviews on the console: the queue, the summary next to its original messages, and every decision about it."""
 
 from typing import Any
 from uuid import uuid4

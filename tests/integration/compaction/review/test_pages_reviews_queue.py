@@ -1,4 +1,4 @@
-"""The review made for speed: on to the next one, undone at once, tried while typed, compared when made anew."""
+"""Fast reviews: the next item opens, decisions can be undone, edits are tried and new versions compared."""
 
 import re
 from typing import Any

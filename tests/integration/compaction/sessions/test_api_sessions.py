@@ -1,4 +1,4 @@
-"""Sessions over REST: opened, listed, changed, closed, restored, and refused to strangers."""
+"""Sessions over REST: opened, listed, changed, closed, restored, and hidden from other tenants."""
 
 from typing import Any
 

@@ -1,5 +1,7 @@
-"""Hundreds of messages and tool calls, played into a session of 8,000 tokens: it never overflows, what was said
-can still be found, and every compaction is undone to the same bytes.
+"""Hundreds of messages and tool calls in a session of 8,000 tokens.
+
+Contexts stay within the window, the content can still be found, and every compaction can be rolled back to identical
+bytes.
 """
 
 import logging

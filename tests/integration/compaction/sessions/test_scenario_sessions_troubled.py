@@ -1,4 +1,4 @@
-"""Long sessions in trouble: a model that fails in every way in turn, Redis restarted while workers compact."""
+"""Long sessions with faults: a model that fails in every way in turn, and Redis restarted while workers compact."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A session's context over REST: what stands in it, in which order, and that it never exceeds its budget."""
+"""A session's context over REST: its contents, their order, and its budget."""
 
 import logging
 from typing import Any

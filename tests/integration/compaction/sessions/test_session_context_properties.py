@@ -1,4 +1,4 @@
-"""Whatever is said in a session and whatever the budget: never over it, never half a tool call; and emergencies."""
+"""Any messages and any budget: a context never exceeds it or splits a tool call; emergency compactions."""
 
 import logging
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Sessions that fill up over REST: compacted at their thresholds; only a full context leaves messages out."""
+"""Sessions that fill up over REST: they are compacted at their thresholds; only full contexts exclude messages."""
 
 from itertools import pairwise
 from typing import Any

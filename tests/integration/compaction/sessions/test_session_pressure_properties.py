@@ -1,4 +1,4 @@
-"""Any window, any mix of messages and memories: a context fits, and loses nothing while the pressure is below 1."""
+"""Any window, messages and memories: a context fits, and excludes nothing while the pressure is below 1."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What a request for a context may contain over REST: a focus, a packer, a time, an earlier order, sections."""
+"""The parameters of a context request over REST: focus, packer, time, an earlier order, sections."""
 
 import json
 from datetime import timedelta

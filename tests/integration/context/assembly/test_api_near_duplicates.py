@@ -1,4 +1,4 @@
-"""Near-duplicates over REST: a context leaves out a repeated statement and never another one."""
+"""Near-duplicates over REST: a context excludes a repeated statement, and no other."""
 
 import pytest
 from rest_framework.test import APIClient

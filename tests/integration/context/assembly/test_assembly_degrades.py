@@ -1,4 +1,4 @@
-"""Each part of a context broken for real: the caller gets the rest and a warning, never an error."""
+"""Assembly with each component broken: the client gets the rest and a warning, never an error."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Contexts over a real conversation, where one lies beside the project: never over budget, and worth reading."""
+"""Contexts of a real conversation, if the data set is present: within the budget and with enough evidence."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Contexts and searches ranked by another scoring profile than the default, all the way to receipts and pages."""
+"""Contexts and searches ranked by another scoring profile than the default, including receipts and pages."""
 
 from dataclasses import replace
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""What a context would hold now against before: a context, a snapshot, a time, another profile."""
+"""The difference between a context and the current one, a snapshot, a time or another profile."""
 
 import uuid
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""How many modules a reader passes who follows a request for a context from the endpoint to the text (ADR-0094)."""
+"""The number of modules between the context endpoint and the rendered text (ADR-0094)."""
 
 import sys
 from itertools import groupby

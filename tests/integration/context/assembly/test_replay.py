@@ -1,4 +1,4 @@
-"""Contexts again: as they were given, through everything that changes afterwards, and as they would be today."""
+"""Replays of contexts: as recorded, after any later change, and with today's data."""
 
 import uuid
 from collections.abc import Callable

@@ -1,8 +1,8 @@
-"""A conversation of months, lived through session by session: every earlier moment can be read back, byte for byte.
+"""A conversation of several months: every earlier point in time can be read back, byte for byte.
 
-At the end of each session its turns are imported and contexts are built; in between memories are edited, archived,
-restored and pinned, the memo, summaries, links and the budget profile change. In the end every context is replayed,
-and every moment is read again, in turn by valid and by recorded time.
+At the end of each session, its turns are imported and contexts are assembled. Between sessions, memories are edited,
+archived, restored and pinned, and the memo, summaries, links and the budget profile change. At the end, every context
+is replayed, and every point in time is read again, by valid time and by recorded time.
 """
 
 import random

@@ -1,4 +1,4 @@
-"""Rows that steer contexts are kept in the process, and no process serves what has been replaced (ADR-0116)."""
+"""The rows that control contexts are cached, and no process uses a replaced row (ADR-0116)."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Golden questions and evaluations over REST, and all of publishing scripted from an empty tenant."""
+"""Golden questions and evaluations over REST, and a script that publishes a profile in an empty tenant."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Several operators change what is measured at one moment: each gets an answer or a refusal, nobody an error."""
+"""Several operators change golden questions or evaluations at once: each gets a result or a refusal, not an error."""
 
 from functools import partial
 

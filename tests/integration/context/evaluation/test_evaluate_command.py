@@ -1,4 +1,4 @@
-"""`manage.py evaluate`: what it measures, prints, keeps and refuses; going on after it was killed."""
+"""`manage.py evaluate`: what it measures, prints, stores and refuses, and how it resumes after a kill."""
 
 from pathlib import Path
 from typing import Any

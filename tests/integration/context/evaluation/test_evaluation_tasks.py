@@ -1,4 +1,4 @@
-"""Evaluations in the background: slices, workers that die, what sweeps take up and drop, degraded searches, drafts."""
+"""Background evaluations: slices, workers that die, sweeps that resume or end runs, degraded searches, drafts."""
 
 from collections.abc import Iterator
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Named budget profiles, whom they are assigned to, and which one counts for a key and a partition."""
+"""Named budget profiles, their assignments, and which one applies to a key and a partition."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta

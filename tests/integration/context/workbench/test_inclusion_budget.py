@@ -1,4 +1,4 @@
-"""At which budget something enters: what real contexts at each budget say, never one that does not hold it."""
+"""The inclusion budget agrees with real contexts at each budget, and its context always includes the item."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Two profiles side by side on one question: the page, its fragment, what it refuses, and that it changes nothing."""
+"""Two profiles compared on one query: the page, its fragment, what it refuses, and that it changes nothing."""
 
 from typing import Any
 from urllib.parse import urlencode

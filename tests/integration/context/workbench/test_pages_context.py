@@ -1,4 +1,4 @@
-"""The context preview and the budget: what is shown, that looking changes nothing, that numbers are versioned."""
+"""The preview and the budget page: what they show, that a GET changes nothing, and versions of the settings."""
 
 import re
 from html import escape

@@ -1,4 +1,4 @@
-"""The workbench: the window, where something enters, looking memories up, comparing; and looking changes nothing."""
+"""The workbench: window, inclusion budget, look-up of memories, comparison; a GET changes nothing."""
 
 import json
 import shlex

@@ -1,4 +1,4 @@
-"""Where and when memories get their vectors: in the request, by the worker, by the sweep; what a race may not do."""
+"""When memories get vectors: in the request, from the worker or the sweep, and under concurrent changes."""
 
 import base64
 import json

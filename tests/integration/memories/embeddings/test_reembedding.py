@@ -1,4 +1,4 @@
-"""Another embedding model, without losing anything: filling beside, switching, rolling back, resuming, refusing."""
+"""Re-embedding loses nothing: filling alongside, switching, rolling back, resuming, refusing."""
 
 import logging
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Re-embedding by a real Celery worker over real HTTP: killed in the middle, while others write and search."""
+"""Re-embedding with a real Celery worker over real HTTP, killed midway, while others write and search."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The hygiene lists over REST: the same rows and acts as in the console."""
+"""The hygiene lists over REST: the same rows and actions as in the console."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Findings as they are made in the background, what is done about them, and that each act is undone exactly."""
+"""Findings of background comparisons, the actions on them, and the exact undo of each action."""
 
 from datetime import timedelta
 from typing import Any

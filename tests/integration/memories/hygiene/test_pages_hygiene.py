@@ -1,4 +1,4 @@
-"""The hygiene board as an operator and a viewer see it: lists, narrowing, paging, effect before the act, undo after."""
+"""The hygiene page for operators and viewers: lists, filters, paging, the effect before an action, undo after it."""
 
 import re
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Memo, summaries of partitions, snapshots: what is shown, saved in versions, refused with what was typed."""
+"""Memo, partition summaries and snapshots: shown, saved as versions, and typed text kept after a refusal."""
 
 import re
 from datetime import timedelta

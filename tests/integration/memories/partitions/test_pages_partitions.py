@@ -1,4 +1,4 @@
-"""Partitions on the console: the tree with what stands in each node, opened level by level, and one of them."""
+"""Partitions on the console: the tree with the figures of each node, opened level by level, and one partition."""
 
 from datetime import timedelta
 from typing import Any

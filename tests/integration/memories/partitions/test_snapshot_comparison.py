@@ -1,4 +1,4 @@
-"""Comparing two moments: what was added, changed and removed, counted and listed by the database."""
+"""Comparison of two points in time: what was added, changed and removed, counted and listed by the database."""
 
 from datetime import datetime, timedelta
 from typing import Any

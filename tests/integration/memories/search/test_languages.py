@@ -1,4 +1,4 @@
-"""The language of a tenant: chosen when it is made, changed later, and searched in correctly all the while."""
+"""The language of a tenant: chosen at creation, changed later, with correct searches at all times."""
 
 from datetime import datetime, timedelta
 from typing import Any

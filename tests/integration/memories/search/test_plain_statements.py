@@ -1,4 +1,4 @@
-"""The statements written by hand find what the querysets find, in the scope of their tenant alone (ADR-0115)."""
+"""Hand-written statements find the same rows as the querysets, only in the scope of their tenant (ADR-0115)."""
 
 from dataclasses import replace
 from datetime import timedelta

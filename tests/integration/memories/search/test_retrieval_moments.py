@@ -1,4 +1,4 @@
-"""Searching a past moment: what was found then is found again, whatever happened since."""
+"""A search of a past point in time finds what was found then, regardless of later changes."""
 
 from datetime import datetime, timedelta
 from typing import Any

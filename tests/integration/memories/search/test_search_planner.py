@@ -1,4 +1,4 @@
-"""How large scopes are searched: counts of partitions, vectors that know their place, the index and its recall."""
+"""Search of large scopes: counts of partitions, vectors with their partition, the index and its recall."""
 
 from collections.abc import Sequence
 from datetime import timedelta

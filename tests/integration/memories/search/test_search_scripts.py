@@ -1,4 +1,4 @@
-"""Searching by words through the API, in every script; identifiers, accents, and words that a language drops."""
+"""Full-text search through the API in every script; identifiers, accents, and words that a language drops."""
 
 import time
 

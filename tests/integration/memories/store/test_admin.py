@@ -1,4 +1,4 @@
-"""Django admin goes through the verbs: new version, new count, new vector, archive; nothing raw."""
+"""Django admin uses the actions: new version, new count, new vector, archive; no direct writes."""
 
 import re
 from typing import Any

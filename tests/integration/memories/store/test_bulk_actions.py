@@ -1,4 +1,4 @@
-"""Acts on many memories at once: the same queries however many, whoever was faster is left alone, undo restores."""
+"""Bulk actions: a constant number of queries, no overwritten concurrent change, exact undo."""
 
 from datetime import timedelta
 from functools import partial

@@ -1,4 +1,4 @@
-"""The commands that make tenants, keys and operators and import memories, as a person at a terminal uses them."""
+"""The commands that create tenants, keys and operators and import memories, as used in a terminal."""
 
 import io
 import json

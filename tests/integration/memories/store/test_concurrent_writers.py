@@ -1,4 +1,4 @@
-"""Eight writers of the same text at once, through the REST API: one live row, no deadlock, nobody gets a 500."""
+"""Eight concurrent writers of the same text through the REST API: one live row, no deadlock, no 500."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence

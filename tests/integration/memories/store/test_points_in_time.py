@@ -1,4 +1,4 @@
-"""Reading any moment back: which version of which memory held then, by valid and by recorded time."""
+"""Reading any point in time: the version of each memory at that time, by valid and by recorded time."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""What contexts leave behind: counted once each, by many at once, without waiting and without losing any."""
+"""The ticks of contexts: each is counted once, by several workers at a time, without waits or losses."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta

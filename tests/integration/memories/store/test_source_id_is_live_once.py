@@ -1,4 +1,4 @@
-"""A `source_id` has one live memory in a partition, also after restoring, moving and undoing, and at once."""
+"""A `source_id` has one live memory in a partition, also after restores, moves, undos and concurrent requests."""
 
 import pytest
 from rest_framework.test import APIClient

@@ -1,4 +1,4 @@
-"""Storing memories: every field, upsert, duplicates, recalled text, and many writers at once."""
+"""Storing memories: every field, upserts, duplicates, recalled text, and concurrent writers."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""The audit log can only be added to, and its seals show every change past the application (ADR-0142)."""
+"""Entries can only be added to the audit log, and seals reveal every change past the application (ADR-0142)."""
 
 import os
 from collections.abc import Callable

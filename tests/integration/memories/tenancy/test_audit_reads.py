@@ -1,4 +1,4 @@
-"""What the audit log keeps of reads and downloads, its own download, and what its page says about the last check."""
+"""What the audit log records of reads and downloads, its own download, and the result of the last check."""
 
 import csv
 import io

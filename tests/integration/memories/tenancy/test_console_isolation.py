@@ -1,4 +1,4 @@
-"""The console given ids of another tenant's rows, in the queries and forms of a person's own pages."""
+"""Ids of another tenant's rows in the queries and forms of the console."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The members of a tenant: added, given another role, removed; never without an admin."""
+"""The members of a tenant: added, given another role, removed; one admin always remains."""
 
 import re
 from typing import Any

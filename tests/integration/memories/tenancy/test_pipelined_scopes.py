@@ -1,4 +1,4 @@
-"""Pipelined scopes: the rows and errors of ordinary ones, in fewer round trips (ADR-0120)."""
+"""Pipelined scopes return the same rows and errors as ordinary ones, in fewer round trips (ADR-0120)."""
 
 from typing import Any
 

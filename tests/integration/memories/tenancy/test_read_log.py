@@ -1,4 +1,4 @@
-"""Whoever is shown stored texts, by whichever page or endpoint, has left an entry."""
+"""Each page and endpoint that shows stored texts adds an entry for the reader."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Who may read and change what: every address of the console asked by everybody, and what its pages offer them."""
+"""Permissions: every address of the console requested with every role, and the links that its pages show."""
 
 import logging
 from dataclasses import dataclass, field

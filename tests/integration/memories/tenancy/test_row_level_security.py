@@ -1,4 +1,4 @@
-"""Row-level security as Postgres enforces it: every table that holds a tenant's rows, found by introspection."""
+"""Row-level security as Postgres enforces it, on every tenant table, found by introspection."""
 
 import re
 import uuid

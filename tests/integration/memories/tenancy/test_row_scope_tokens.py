@@ -1,4 +1,4 @@
-"""What a statement can reach that an attacker writes: the tenant of its own scope, and nothing else (ADR-0128)."""
+"""An attacker's statement can reach the tenant of its own scope, and nothing else (ADR-0128)."""
 
 import hmac
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Saved views: one mechanism above every list, of one operator or shared in the tenant."""
+"""Saved views: one mechanism for every list, private to an operator or shared in the tenant."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A second connection of a search: the same rows, at the same time as the first one's statements (ADR-0264)."""
+"""The second connection of a search returns the same rows, in parallel with the first one (ADR-0264)."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any

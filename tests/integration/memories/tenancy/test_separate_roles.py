@@ -1,4 +1,4 @@
-"""What a statement can reach that an attacker adds to one of the API, the console or the worker (ADR-0160)."""
+"""What an injected statement can reach in the API, the console and the worker (ADR-0160)."""
 
 import os
 from collections.abc import Iterator

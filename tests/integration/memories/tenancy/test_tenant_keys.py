@@ -1,4 +1,4 @@
-"""Every tenant table can be distributed by tenant: its keys hold `tenant_id` in the database (ADR-0093)."""
+"""Every tenant table can be distributed by tenant: its keys contain `tenant_id` in the database (ADR-0093)."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""The drill: back up, damage, restore, and get the same contexts; what differs is never put in place."""
+"""Back up, damage, restore, and get the same contexts; a restored database that differs is not used."""
 
 import os
 import threading

@@ -1,4 +1,4 @@
-"""A tenant's file: every table, everything or nothing, and the same rows afterwards."""
+"""The file of a tenant: every table, stored completely or not at all, with the same rows afterwards."""
 
 import json
 import re

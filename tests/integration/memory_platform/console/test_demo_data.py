@@ -1,4 +1,4 @@
-"""The demo tenant in the database: complete, with a truthful history, ready to be searched, loaded once."""
+"""The demo tenant in the database: complete, with a consistent history, searchable, loaded once."""
 
 import re
 from collections import defaultdict

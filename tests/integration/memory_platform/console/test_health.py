@@ -1,4 +1,4 @@
-"""`/healthz` and `/readyz`: what is down is named, nothing secret is said."""
+"""`/healthz` and `/readyz` name the components that are down, and reveal no secrets."""
 
 import time
 from typing import Any

@@ -1,4 +1,4 @@
-"""The Activity page: every act with what it changed, and its undo when the message is long gone."""
+"""The Activity page: every act with its changes, and its undo after the message has disappeared."""
 
 import re
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Every act of the audit log is on the Activity page, with an Undo or with what a person can do instead."""
+"""Every act of the audit log is on the Activity page, with an Undo or with the alternative to it."""
 
 import ast
 from collections.abc import Callable

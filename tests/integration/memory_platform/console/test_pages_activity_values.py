@@ -1,4 +1,4 @@
-"""Acts that changed values are undone on the Activity page, and so is the undo; a later change prevents both."""
+"""Changed values are undone on the Activity page, and so is the undo; a later change prevents both."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Background work that a browser watches: the mark a page carries, and what the address answers about it."""
+"""Job notifications: the marker in a page, and the responses to polling."""
 
 import re
 from typing import Any

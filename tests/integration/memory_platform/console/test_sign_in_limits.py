@@ -1,4 +1,4 @@
-"""Guessing passwords on the sign-in page: who waits, for how long, and what the answers tell."""
+"""Guessed passwords on the sign-in page: who waits, for how long, and what the responses reveal."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor

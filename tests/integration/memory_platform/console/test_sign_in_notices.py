@@ -1,4 +1,4 @@
-"""The owner of an account is told of failed sign-ins: in the audit log, by e-mail and at the next sign-in."""
+"""Owners are notified of failed sign-ins: in the audit log, by e-mail and at the next sign-in."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""The embedded Postgres and Redis, started for real in folders that make trouble."""
+"""The embedded Postgres and Redis, started in folders with unusual paths and permissions."""
 
 import os
 import pwd

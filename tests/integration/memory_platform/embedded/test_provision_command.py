@@ -1,4 +1,4 @@
-"""`manage.py provision` on a server that knows nothing yet."""
+"""`manage.py provision` on a new server."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""A web process or worker that is told to end finishes what it has begun, and gives the rest back."""
+"""On SIGTERM, a web process or worker finishes its current work and returns the rest."""
 
 import os
 import subprocess

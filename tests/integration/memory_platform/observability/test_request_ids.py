@@ -1,4 +1,4 @@
-"""One id in the answer, in each log line and in the tasks of a request; spans name routes and no paths."""
+"""The response, each log line and the tasks of a request have one id; spans name routes, not paths."""
 
 import json
 import logging

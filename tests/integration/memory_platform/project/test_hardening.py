@@ -1,4 +1,4 @@
-"""What browsers, caches, logs and processes without a key are told."""
+"""Response headers, log contents, and responses to clients without a key."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""A migration does not stop the requests of the version before it: rules for the statements of new migrations."""
+"""Migrations must not stop the requests of the previous version: rules for their statements."""
 
 import re
 from collections.abc import Iterable

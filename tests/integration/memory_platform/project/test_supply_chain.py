@@ -1,4 +1,4 @@
-"""What is installed is what is named: pinned requirements, their licences, and no secret in the repository."""
+"""Installed packages are those listed: pinned requirements, their licences, and no secret in the repository."""
 
 import json
 import re

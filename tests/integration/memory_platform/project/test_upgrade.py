@@ -1,4 +1,4 @@
-"""A database of the first schema, with rows in it, becomes one of this version and keeps them, also under load."""
+"""A database of the first schema, with rows in it, is upgraded to this version without losing any, also under load."""
 
 import os
 import threading

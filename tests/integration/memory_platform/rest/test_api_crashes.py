@@ -1,4 +1,4 @@
-"""A web process that dies during a POST with an `Idempotency-Key`: its repetition writes once, whenever it died."""
+"""A web process dies during a POST with an `Idempotency-Key`: the repeated request writes once."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Everything that goes wrong under /api/ is a problem, says nothing of the data, and leaves nothing in the log."""
+"""Every error under /api/ is a problem, reveals no data and adds nothing to the log."""
 
 import logging
 import time

@@ -1,4 +1,4 @@
-"""Whatever JSON arrives, the answer is a success or a problem with a 4xx: never a 5xx, never a text that is echoed."""
+"""Any JSON gets a success or a problem with a 4xx: never a 5xx, never a quotation of the request."""
 
 import json
 from typing import Any

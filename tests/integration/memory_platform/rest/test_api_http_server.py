@@ -1,4 +1,4 @@
-"""The whole path as a user walks it: commands, a real gunicorn, HTTP over a socket."""
+"""A user's first requests: commands, a real gunicorn, HTTP over a socket."""
 
 import http.client
 import json

@@ -1,4 +1,4 @@
-"""`Idempotency-Key`: one POST, however often it arrives."""
+"""`Idempotency-Key`: a repeated POST takes effect once."""
 
 import time
 from datetime import timedelta

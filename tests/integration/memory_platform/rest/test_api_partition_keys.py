@@ -1,4 +1,4 @@
-"""What a key with a partition reads does not depend on the rest of its tenant, nor does it change anything there."""
+"""What a key with a partition reads does not depend on the rest of its tenant, and it changes nothing there."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Every address of the API refuses a caller without a key and knows nothing of another tenant."""
+"""Every address of the API refuses requests without a key and reveals nothing about another tenant."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""A clock that is set forward or back: what expires early, what late, and that nothing is stored twice."""
+"""A clock that jumps forward or back: what expires early or late, and that nothing is stored twice."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""The proxy of docker-compose.yml: the same version of Caddy, with its Caddyfile, before a real web server."""
+"""The proxy of docker-compose.yml (the same version of Caddy, with its Caddyfile) in front of a real web server."""
 
 import json
 import os

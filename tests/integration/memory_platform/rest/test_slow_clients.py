@@ -1,4 +1,4 @@
-"""Clients that send slowly or never close, against a real web server started as `make run` starts it."""
+"""Clients that send slowly or never close, with a web server started as by `make run`."""
 
 import json
 import socket

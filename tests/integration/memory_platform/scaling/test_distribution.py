@@ -1,4 +1,4 @@
-"""What distributing the tables by tenant needs, checked without Citus (ADR-0193); their keys: test_tenant_keys.py."""
+"""What distributing the tables by tenant requires, checked without Citus (ADR-0193); keys: test_tenant_keys.py."""
 
 import re
 from io import StringIO

@@ -1,4 +1,4 @@
-"""Searches read a real streaming replica, and the primary where it would miss a write (ADR-0191)."""
+"""Searches read a real streaming replica, or the primary if the replica lacks a write (ADR-0191)."""
 
 import os
 import shutil

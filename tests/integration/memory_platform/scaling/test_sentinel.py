@@ -1,4 +1,4 @@
-"""Broker and cache find the Redis that is master now through a real Sentinel (ADR-0192)."""
+"""Broker and cache find the current master through a real Redis Sentinel (ADR-0192)."""
 
 import threading
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Two web servers and two workers, each in processes of its own, with one database and one Redis."""
+"""Two web servers and two workers in separate processes, with one database and one Redis."""
 
 import os
 import subprocess

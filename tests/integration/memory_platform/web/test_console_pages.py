@@ -1,4 +1,4 @@
-"""All pages of the console with something on each: none is forgotten, none is heavy, none asks once for each row."""
+"""All pages of the console with data: each is listed, small, and free of queries per row."""
 
 import gzip
 import re

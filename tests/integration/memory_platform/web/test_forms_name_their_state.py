@@ -1,4 +1,4 @@
-"""Every form of the console that edits a row is refused if it does not name the state that it was opened with."""
+"""Every form of the console that edits a row is refused without the state that it was opened with."""
 
 from typing import Any
 from uuid import uuid4

@@ -1,4 +1,4 @@
-"""What every page has around it: the way back up, and the search."""
+"""The parts around every page: breadcrumbs and search."""
 
 import re
 from pathlib import Path

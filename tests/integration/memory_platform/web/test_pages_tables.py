@@ -1,4 +1,4 @@
-"""Tables whose order and place stand in the address: sorting, paging both ways, what a bad address gives."""
+"""Tables with order and cursor in the URL: sorting, paging in both directions, and invalid URLs."""
 
 import re
 from html import unescape

@@ -1,4 +1,4 @@
-"""What `collectstatic` makes of the static files: hashed and compressed."""
+"""The static files that `collectstatic` produces: hashed and compressed."""
 
 import gzip
 from pathlib import Path

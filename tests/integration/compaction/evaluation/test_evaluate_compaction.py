@@ -1,4 +1,4 @@
-"""`manage.py evaluate_compaction`: what it prints, writes and refuses, and the share of the data set that rules keep."""
+"""`manage.py evaluate_compaction`: what it prints, writes and refuses, and what share of the data set the rules keep."""
 
 import json
 from io import StringIO

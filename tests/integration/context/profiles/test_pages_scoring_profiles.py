@@ -1,4 +1,4 @@
-"""The pages of scoring profiles: drafted with the weights summed up, published through the gate, taken back."""
+"""The pages of scoring profiles: drafts with the sum of their weights, the publishing requirements, roll-back."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""Two people at one scoring profile: what each of them gets, and what stands in the end."""
+"""Two people change the same scoring profile: the response to each, and the final state."""
 
 from collections.abc import Callable
 from functools import partial

@@ -1,4 +1,4 @@
-"""Which blocks a context holds and in which order: memo, summaries, the focus, what it links to, memories."""
+"""The blocks of a context and their order: memo, summaries, the focus, its linked memories, memories."""
 
 from datetime import timedelta
 from itertools import product

@@ -1,4 +1,4 @@
-"""How long receipts are kept: by age, by number, tenant by tenant, in batches."""
+"""Receipt retention: by age and by number, tenant by tenant, in batches."""
 
 from datetime import timedelta
 from typing import Any

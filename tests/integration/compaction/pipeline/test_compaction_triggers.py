@@ -201,7 +201,7 @@ SLOW_SECONDS = 20
 def test_slow_model_does_not_hold_up_a_context(
     admin: APIClient, tenant: Tenant, server: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The model gets half a second of the limit; the rules get so much that they finish on a busy machine, too.
+    # The model gets half a second of the limit; the rest is enough for the rules even on a busy machine.
     monkeypatch.setattr(orchestrator, "EMERGENCY_TIME_LIMIT", timedelta(seconds=60))
     monkeypatch.setattr(fallback, "SECONDS_FOR_RULES", 59.5)
     server.mode = slow_chat(SLOW_SECONDS)

@@ -41,13 +41,13 @@ def session(admin: APIClient) -> dict[str, Any]:
 
 @pytest.fixture
 def long_session(admin: APIClient) -> dict[str, Any]:
-    """A session with so many facts that summaries lose some."""
+    """A session with so many facts that its summaries lose some."""
     return full_session(admin, user_id="alex")
 
 
 @pytest.fixture
 def without_journal(tenant: Tenant) -> None:
-    """The memory of a summary leaves out what the journal stores; without a journal it is the whole summary."""
+    """The memory of a summary omits what the journal stores; without a journal, it is the whole summary."""
     set_policy(tenant, has_journal=False, retention_floor=0.0)
 
 

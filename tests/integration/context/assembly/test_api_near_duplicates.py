@@ -34,7 +34,7 @@ REPEATED = [
 
 
 def ask(api: APIClient, query: str) -> tuple[list[str], list[str]]:
-    """The texts of a context and the reasons of what it leaves out."""
+    """Return the texts of a context and the reasons of its exclusions."""
     answer = api.post(CONTEXT, {"query": query, "max_tokens": 4000}).json()
     return [block["text"] for block in answer["blocks"]], [row["reason"] for row in answer["omitted"]]
 

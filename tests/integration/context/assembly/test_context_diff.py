@@ -47,7 +47,7 @@ def differ(tenant: Tenant, since: ContextDiffBaseline, *, reach: str = "", **opt
 
 
 def changed(tenant: Tenant) -> None:
-    """After NOW the flour is edited, the sister is archived and a memory comes."""
+    """After NOW, the flour is edited, the sister is archived and a memory is added."""
     with tenant_scope(tenant.pk):
         rows = Memory.objects.for_tenant(tenant.pk)
         hour = CONTEXT_NOW + timedelta(hours=1)

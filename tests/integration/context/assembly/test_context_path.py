@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 
 def called_functions(client: APIClient, body: dict[str, object]) -> list[tuple[str, str]]:
-    """The functions of the project that a request calls, each once, in the order of their first calls."""
+    """Return the functions of the project that a request calls, each once, in the order of their first calls."""
     called: dict[tuple[str, str], None] = {}
 
     def note(frame: FrameType, event: str, _: object) -> None:

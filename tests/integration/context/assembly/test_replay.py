@@ -49,7 +49,7 @@ def again(
 
 
 def inputs_of(context: AssembledContext) -> dict[str, Any]:
-    """What was asked; who asked it is another with each replay."""
+    """Return the inputs of a request; its sender differs in each replay."""
     return {name: value for name, value in context.request.items() if name != "actor"}
 
 

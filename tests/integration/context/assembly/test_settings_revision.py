@@ -25,7 +25,7 @@ BODY = {"query": "What flour does Alex like?", "partition": "user=alex", "includ
 
 @pytest.fixture
 def processes(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Make the code run as if in the process of a number: each has a cache of its own."""
+    """Run the code as if in the process with this number: each has its own cache."""
     caches = [SettingsCache(), SettingsCache()]
     return lambda number: monkeypatch.setattr(sources, "settings_cache", caches[number])
 

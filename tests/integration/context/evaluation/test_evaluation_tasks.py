@@ -50,7 +50,7 @@ def changed(run: EvaluationRun, **values: Any) -> None:
 
 
 def lapsed(run: EvaluationRun) -> None:
-    """Long ago somebody took the run, and was not heard of since."""
+    """A worker claimed the run long ago and has since stopped."""
     long_ago = timezone.now() - timedelta(hours=1)
     changed(run, state="running", claimed_until=long_ago, created_at=long_ago)
 

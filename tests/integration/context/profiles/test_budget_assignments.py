@@ -71,7 +71,7 @@ def applies(
 
 
 def shop() -> Tenant:
-    """A tenant with three profiles beside the default."""
+    """A tenant with three profiles besides the default."""
     tenant = make_empty_tenant()
     for name in ("small", "large", "long"):
         create(tenant, name)

@@ -49,7 +49,7 @@ def viewer(tenant: Tenant) -> Client:
 
 
 def typed(**changes: Any) -> dict[str, Any]:
-    """What the form sends for these numbers."""
+    """Return what the form sends for these settings."""
     fields = {
         name: value
         for name, value in scoring_profile_form_values(NUMBERS).items()

@@ -33,7 +33,7 @@ DAY = timedelta(days=1)
 
 
 def shop(**numbers: Any) -> Tenant:
-    """A tenant with one memory, whose default profile has these numbers."""
+    """A tenant with one memory, whose default profile has these settings."""
     tenant = make_empty_tenant()
     store(tenant, [new_row("The shop opens at nine.")], is_embedded=False)
     if numbers:

@@ -20,7 +20,7 @@ HYGIENE = "/api/v1/hygiene"
 
 
 def make_pairs(tenant: Tenant, count: int = 3, partition: str = "") -> list[Memory]:
-    """Near-duplicate pairs as the comparison stores them; return their older memories."""
+    """Store near-duplicate pairs as the comparison does; return their older memories."""
     now = timezone.now()
     pairs, olders = [], []
     for number in range(count):

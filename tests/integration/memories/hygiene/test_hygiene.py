@@ -282,7 +282,7 @@ def test_unhelpful_are_shown_often_and_only_judged_negatively(tenant: Tenant) ->
 
 
 def state(tenant: Tenant) -> dict[str, Any]:
-    """Everything about the tenant's memories that an undo must give back; versions are told by what they say."""
+    """Return everything about the tenant's memories that an undo must restore; versions are named by their text."""
     columns = [
         "id", "content", "kind", "confidence", "pinned", "metadata", "created_at", "expires_at", "source_id",
         "partition_path", "usefulness_score", "retrieval_count", "last_retrieved_at", "embedding_state", "archived_at",

@@ -40,7 +40,7 @@ def backend_pid() -> int:
     return int(str(run_sql("SELECT pg_backend_pid()")))
 
 
-#: From the token of the scope and the id of another tenant, tokens that the application did not make.
+#: From the token of the scope and the id of another tenant: tokens that the application did not create.
 FORGERIES: dict[str, Callable[[str, Tenant], str]] = {
     "a name": lambda _token, _other: "admin_write",
     "another signature": lambda token, _other: token[:-64] + FORGED_MAC,

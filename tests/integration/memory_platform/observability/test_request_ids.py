@@ -41,7 +41,7 @@ def exporter(monkeypatch: pytest.MonkeyPatch) -> InMemorySpanExporter:
 
 @pytest.fixture
 def lines(caplog: pytest.LogCaptureFixture) -> Iterator[list[dict[str, object]]]:
-    """The lines that requests and tasks log as JSON."""
+    """Return the lines that requests and tasks log as JSON."""
     found: list[dict[str, object]] = []
 
     class Collector(logging.Handler):

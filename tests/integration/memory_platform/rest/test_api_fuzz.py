@@ -57,7 +57,7 @@ CONTEXT_REQUEST = {
 
 
 def bodies(fields: dict[str, Any]) -> st.SearchStrategy[Any]:
-    """Mostly plausible bodies, some with any value in any field, some that are no object."""
+    """Mostly plausible bodies, some with any value in any field, some that are not objects."""
     plausible = st.fixed_dictionaries({}, optional=fields)
     odd = st.dictionaries(st.sampled_from(sorted(fields)) | TEXTS, VALUES, max_size=5)
     return plausible | plausible | odd | VALUES

@@ -10,7 +10,7 @@ from tests.integration.rest_helpers import assert_problem
 from tests.users import api_client
 
 STALE = {"If-Match": '"0.5ca1e"'}
-#: POSTs that only read, or repeat a state.
+#: POSTs that only read, or set a state again.
 READING = {
     *("context/diff", "context/explain", "context/<uuid:receipt_id>/replay", "memories/search"),
     *("sessions/<uuid:session_id>/simulate", "prompts/trial"),
@@ -19,7 +19,7 @@ RESTORING = {
     *("memories/<uuid:memory_id>/restore", "sessions/<uuid:session_id>/restore"),
     *("golden-questions/<uuid:question_id>/restore", "alert-destinations/<uuid:destination_id>/restore"),
 }
-#: Edits without `If-Match`, and why nobody's change can be lost.
+#: Edits without `If-Match`, and why they cannot overwrite another change.
 WITHOUT_IF_MATCH = {
     ("delete", "feedback/<uuid:feedback_id>"): "no operation edits a vote",
     ("delete", "links/<int:link_id>"): "no operation edits a link",
@@ -35,7 +35,7 @@ WITHOUT_IF_MATCH = {
 }
 #: POSTs without an id that replace a row.
 REPLACING = {"retention-policies"}
-#: Creating POSTs that the rows of these tests make no sense for; they only show that the header is read.
+#: Creating POSTs that make no sense for the rows of these tests; they only show that the header is read.
 REFUSED = {
     "compactions/<uuid:compaction_id>/review": "waits for no review",
     "evaluations/<uuid:run_id>/retry": "the evaluation has not failed",
@@ -55,7 +55,7 @@ def admin(admin_key: str) -> APIClient:
 
 
 def edits() -> list[tuple[str, str]]:
-    """Every (method, route) that changes a row which exists."""
+    """Return every (method, route) that changes an existing row."""
     every = [(method, route.removeprefix("api/v1/")) for route in ROUTES for method in offered(route)]
     found = [
         (method, route)
@@ -91,7 +91,7 @@ def test_edit_passes_with_the_etag_of_its_row_and_is_refused_with_another(admin:
 
 
 def _etag(rows: Rows, admin: APIClient, route: str) -> str:
-    """The ETag of the row that a route is about: of its own GET, or of the GET of the row above."""
+    """Return the ETag of the row that a route is about: from its own GET, or from the GET of the row above."""
     for read in (route, route.rpartition("/")[0], route.split("/memories/")[0]):
         if f"api/v1/{read}" in ROUTES and "get" in offered(f"api/v1/{read}"):
             response = rows.call(admin, "get", f"api/v1/{read}")

@@ -46,7 +46,7 @@ def shown(response: Any) -> list[str]:
 
 
 def head_of(text: str) -> tuple[str, str]:
-    """What the head of the table says of its order, and where a click on it leads."""
+    """Return the order that the head of the table shows, and where a click on it leads."""
     head = re.search(
         r'<th scope="col"[^>]*?(?: aria-sort="([a-z]+)")?><a class="sort" id="sort-when" href="([^"]+)"', text
     )

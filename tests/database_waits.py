@@ -16,7 +16,7 @@ def counted_waits(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
     def wait(self: Connection[Any], generator: Any, **options: Any) -> Any:
         name = getattr(generator, "__name__", "")
-        # in a pipeline the first three only send; the last asks no one
+        # in a pipeline, the first three only send; the last waits for no result
         if name not in {"_enter_gen", "_execute_gen", "_exec_command", "_set_autocommit_gen"}:
             waits.append(name)
         return fetch(self, generator, **options)

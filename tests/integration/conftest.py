@@ -1,4 +1,4 @@
-"""What all integration tests share: time to compact, and the statements of conversations read before."""
+"""Fixtures of all integration tests: enough time to compact, and a cache of extracted statements."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -11,13 +11,13 @@ from compaction.pipeline import orchestrator
 from compaction.services.pipeline.statements import extraction
 from compaction.services.pipeline.statements.model import Statement, StatementMessage
 
-#: Conversations whose statements are remembered.
+#: The number of conversations whose statements are cached.
 EXTRACTIONS_KEPT = 500
 
 
 @pytest.fixture(scope="package", autouse=True)
 def time_to_compact() -> Iterator[None]:
-    """On a busy machine, a compaction takes longer than a request may wait for it, and a worker would then do it.
+    """Let requests wait for compactions as long as a worker may take, because these are slow on a busy machine.
 
     `tests/unit/test_time_limits.py` compares the limits themselves.
     """
@@ -29,9 +29,9 @@ def time_to_compact() -> Iterator[None]:
 
 @pytest.fixture(scope="package", autouse=True)
 def remembered_extractions() -> Iterator[None]:
-    """Hundreds of tests compact the same few conversations under other ids, which statements only hand on.
+    """Cache extracted statements: hundreds of tests compact the same few conversations under other ids.
 
-    Which statements a conversation has, and how long they take, is tested in `tests/unit/compaction`.
+    `tests/unit/compaction` tests which statements a conversation has, and how long their extraction takes.
     """
     original: Any = extraction._extract
     remembered = lru_cache(EXTRACTIONS_KEPT)(original.__wrapped__)
@@ -54,7 +54,7 @@ def remembered_extractions() -> Iterator[None]:
 
 
 def _day_of(message: StatementMessage) -> Any:
-    """All that counts of the time of a message."""
+    """Return the day of a message, the only part of its time that matters."""
     return message.created_at and message.created_at.replace(hour=0, minute=0, second=0, microsecond=0)
 
 

@@ -1,4 +1,4 @@
-"""A LoCoMo conversation played into a session over REST as it was held, with tool calls, on a clock of its own."""
+"""A LoCoMo conversation replayed into a session over REST, with tool calls and a simulated clock."""
 
 import json
 import time
@@ -34,11 +34,11 @@ NEEDS_CONVERSATION = pytest.mark.skipif(
     not CONVERSATION.is_file(), reason=f"needs the LoCoMo conversation {CONVERSATION.name}"
 )
 _DIRECTIVE = "You are Tim's friend John. Be warm, and remember what he tells you."
-#: After so many turns a tool is called; the outputs take about these bytes in turn, every so often many more.
+#: A tool is called after this many turns; its outputs have about these sizes in turn, and at intervals a large one.
 TURNS_PER_CALL = 7
 OUTPUT_BYTES = (200, 900, 400, 2_400)
 CALLS_PER_FLOOD, FLOOD_BYTES = 16, 11_000
-#: Stands in outputs that are long enough to be masked, and nowhere else.
+#: In every output that is long enough to be masked, and nowhere else.
 LONG_OUTPUT = "vault"
 ROWS_BATCH = 7
 HUGE = 128_000
@@ -48,7 +48,7 @@ LongSessionRow = dict[str, Any]
 
 
 class MovingClock:
-    """What time the application thinks it is: set from outside, and running on from there."""
+    """The current time of the application: set by the test, and running on from there."""
 
     def __init__(self) -> None:
         self.set(timezone.now())
@@ -76,7 +76,7 @@ def conversation_data() -> dict[str, Any]:
 
 
 def session_sittings(data: dict[str, Any]) -> Iterator[tuple[datetime, list[LongSessionRow]]]:
-    """When each session of the conversation was held, and what is appended then."""
+    """Yield the time of each session of the conversation, and the messages appended then."""
     number = 0
     for at, group in groupby(parse_conversation(data), key=lambda turn: turn.said_at):
         rows: list[LongSessionRow] = []
@@ -89,12 +89,12 @@ def session_sittings(data: dict[str, Any]) -> Iterator[tuple[datetime, list[Long
 
 
 def _row(turn: LocomoTurn) -> LongSessionRow:
-    """Both speakers are people: what an assistant says of itself is no memory."""
+    """Return a turn as a user's message: both speakers are people, and what an assistant states is no memory."""
     return user(turn.text, name=turn.speaker, source_id=turn.dia_id, created_at=turn.said_at.isoformat())
 
 
 def _looked_up(number: int) -> list[LongSessionRow]:
-    """A call and its result, which holds nothing that anybody asks for."""
+    """Return a call and its result, which no question is about."""
     size = FLOOD_BYTES if number % CALLS_PER_FLOOD == 0 else OUTPUT_BYTES[number % len(OUTPUT_BYTES)]
     place = LONG_OUTPUT if size > 512 else "shelf"
     rows = [f"{place} {number}.{each} is nominal, checksum {number * 7919 + each:06}" for each in range(size // 39)]
@@ -103,15 +103,15 @@ def _looked_up(number: int) -> list[LongSessionRow]:
 
 
 def _is_own(text: str) -> bool:
-    """Whether a system message is the session's directive or summary, not memories of elsewhere."""
+    """Return whether a system message is the session's directive or summary, not a memory of another session."""
     return text == _DIRECTIVE or text.startswith("[CONTEXT SUMMARY]\n")
 
 
 @dataclass(frozen=True)
 class BeforeCompaction:
-    """What a context with all the room there is shows, and what it takes, before a compaction.
+    """The contents and tokens of a context with an unlimited budget, before a compaction.
 
-    `said` is how many messages there were then; a call that waits for its result is not shown, but in `waiting`.
+    `said` is the number of messages then; a call that waits for its result is in `waiting`, not in the context.
     """
 
     messages: list[LongSessionRow]
@@ -123,10 +123,10 @@ class BeforeCompaction:
 
 @dataclass
 class PlayedSession:
-    """A session being played, and everything that is noted about it.
+    """A session that is being replayed, and all that is recorded about it.
 
-    `before` has, by compaction, what was shown before it, `after` the pressure that each left; `rows` is all that was
-    appended, as the API answered.
+    `before` has, by compaction, the contents before it, and `after` the pressure after each; `rows` are all appended
+    messages, as the API returned them.
     """
 
     client: Any
@@ -148,13 +148,13 @@ class PlayedSession:
         return read(self.client, self.session)
 
     def say(self, rows: list[LongSessionRow]) -> None:
-        """Append a few at a time and ask for the context each time."""
+        """Append a few messages at a time, and request a context each time."""
         for start in range(0, len(rows), ROWS_BATCH):
             self.rows += append(self.client, self.session, *rows[start : start + ROWS_BATCH])
             self.context_asked_for()
 
     def context_asked_for(self) -> LongSessionRow:
-        """The context for the next answer; checks what holds of every context, and that an emergency is one."""
+        """Return the context for the next answer; check what applies to every context, and its emergency compaction."""
         state = self.read()
         before = self.everything() if state["pressure"] >= EMERGENCY_PRESSURE else None
         context = self.ask()
@@ -173,14 +173,14 @@ class PlayedSession:
         return context
 
     def note(self, before: BeforeCompaction) -> None:
-        """What was shown before the compaction that was just applied."""
+        """Record what was shown before the compaction that was just applied."""
         applied = self.applied()
         self.before[applied[-1]["id"]] = before
         self.after.append(self.read()["pressure"])
         assert len(self.before) == len(applied)
 
     def ask(self, **options: Any) -> LongSessionRow:
-        """A context of the session, its tokens counted anew and its tool calls whole."""
+        """Request a context of the session; check its token count and that its tool calls are complete."""
         response = self.client.post(f"{SESSIONS}/{self.session['id']}/context", options)
         assert response.status_code == 200, response.content
         context: LongSessionRow = response.json()
@@ -190,7 +190,7 @@ class PlayedSession:
         return context
 
     def everything(self) -> BeforeCompaction:
-        """What the session shows by itself, with all the room there is."""
+        """Return what the session itself shows with an unlimited budget."""
         context = self.ask(max_tokens=HUGE, include_memories_top_k=1, preview=True)
         own = [message for message in context["messages"] if message["role"] != "system" or _is_own(message["content"])]
         waiting = [row for row in self.rows[-1:] if row["tool_calls"]]
@@ -198,17 +198,17 @@ class PlayedSession:
         return BeforeCompaction(own, state["context_tokens"], state["pressure"], len(self.rows), waiting)
 
     def applied(self) -> list[LongSessionRow]:
-        """The compactions in force, the first one first."""
+        """Return the applied compactions, oldest first."""
         return [row for row in self.compactions() if row["state"] == Compaction.State.APPLIED]
 
     def compactions(self) -> list[LongSessionRow]:
-        """All that were asked for, the first one first."""
+        """Return all compactions, oldest first."""
         response = self.client.get(f"{SESSIONS}/{self.session['id']}/compactions?page_size=100")
         rows: list[LongSessionRow] = response.json()["results"]
         return rows[::-1]
 
     def slept(self, **delta: float) -> int:
-        """Time goes by, the sweeps run, workers do what they hand out; how many compactions the sweep asked for."""
+        """Move the clock, run the sweeps and their tasks; return how many compactions the sweep requested."""
         self.clock.move(**delta)
         before = self.everything() if self.read()["pressure"] >= SLEEP_PRESSURE else None
         opened = tasks.sweep_sessions()
@@ -218,7 +218,7 @@ class PlayedSession:
         return opened
 
     def worked(self) -> int:
-        """Workers take what is due until nothing is left; how often one took something."""
+        """Run due tasks until none is left; return the number of rounds."""
         attempts = 0
         while waiting := [run for run in stored_runs(self.tenant) if run.state in {"queued", "running"}]:
             assert attempts < 10, "a run never ends"

@@ -28,7 +28,7 @@ GROWTH_MAX = 0.10
 #: The share of the time after which caches and pools are full.
 WARM_SHARE = 0.3
 SAMPLE_SECONDS = 2.0
-#: Without a successful context for so long, the run has failed.
+#: After this time without a successful context, the run has failed.
 STALLED_SECONDS = 120.0
 #: The default of `--seconds`, alone and with `--contexts`.
 TIMED_SECONDS, COUNTED_SECONDS = 600.0, 7_200.0

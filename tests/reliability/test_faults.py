@@ -49,7 +49,7 @@ RECOVERY_MAX_SECONDS = 180.0
 #: PostgreSQL, its log of 16 MB files, Redis and the logs of the processes fit in.
 DISK_MEGABYTES = 400
 CHUNK = b"\0" * 65536
-#: After so many writes, each may keep so many blocks of memory on average, for caches of texts.
+#: After this many writes, each may keep this many blocks of memory on average, for caches of texts.
 WARM_WRITES, MEASURED_WRITES, BLOCKS_KEPT_MAX = 200, 300, 15
 
 

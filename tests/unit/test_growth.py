@@ -80,7 +80,7 @@ def words(size: int) -> str:
 
 
 def sentences(size: int) -> str:
-    """Return a text that no call before had: what is kept of an earlier one would not be measured."""
+    """Return a text that no earlier call had: cached results would not be measured."""
     line = "Ann keeps {0:06} boxes on shelf {0:06}, and never moves box{0:06}."
     return " ".join([f"Note {next(_NOTES):06}.", *(line.format(number) for number in range(size))])
 
@@ -113,7 +113,7 @@ def one_turn(content: str) -> SessionTurn:
 
 
 def summarised(size: int) -> None:
-    """Summarise people who take turns: each statement costs more than its text, so that some are taken back."""
+    """Summarise people who take turns: each statement costs more than its text, so some are withdrawn."""
     said = [replace(turn, name=f"Person{number % 7}", sequence=number) for number, turn in enumerate(turns(size))]
     task = SummaryTask(said, (), 10 * size, count, longest_tokens=15 * size)
     result = ExtractiveSummariser().summarise(task)
@@ -402,7 +402,7 @@ def test_hostile_texts_are_read_in_linear_time(piece: str, reader: str) -> None:
 
 
 def nested_loops(tree: ast.AST) -> set[str]:
-    """Return the functions with a loop inside another one, which can take more time than their input grows."""
+    """Return the functions with a loop inside another one, whose time can grow faster than their input."""
     comprehensions = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
     def is_nested(node: ast.AST) -> bool:

@@ -197,7 +197,7 @@ def test_endpoint_that_never_comes_to_an_end_is_left_in_time(server: ChatServer)
     with pytest.raises(SummariserError) as caught:
         openai_chat(server, timeout_seconds=0.4).summarise(task())
     assert (caught.value.code, caught.value.is_permanent) == ("timeout", False)
-    assert time.monotonic() - started < 30  # it drips for minutes
+    assert time.monotonic() - started < 30  # it responds slowly, for minutes
 
 
 def test_server_that_is_away_is_a_temporary_error(server: ChatServer) -> None:

@@ -64,7 +64,7 @@ PIECES = [
 ]
 TEXTS = st.lists(st.sampled_from(PIECES), max_size=12).map("".join) | st.sampled_from(["", " ", "\n\t "])
 SCORES = st.sampled_from([0.0, 0.25, 0.5, 1.0]) | st.integers(0, 10**6).map(lambda millionths: millionths / 1e6)
-#: What is stored: nothing, the right count, none at all, or more than any budget.
+#: Stored token counts: none, the right one, zero, or more than any budget.
 STORED = st.sampled_from(["absent", "counted", "zero", 10**9, 2**70])
 ROWS = st.lists(st.tuples(TEXTS, SCORES, STORED), max_size=10)
 BUDGETS = st.integers(-3, 60) | st.integers(0, 900) | st.sampled_from([10**6, 2**71])
@@ -145,7 +145,7 @@ def check_snippets(name: str, packed: PackedMemories) -> None:
             assert len(kept) in {0, *(match.end() for match in regex.finditer(r"\X", text))}
             assert kept == kept.rstrip() or regex.fullmatch(r".*\p{Prepended_Concatenation_Mark}\s", kept, regex.DOTALL)
         if "tokens" in name or "tiny" in name:
-            # a stored count is believed for the whole text
+            # a stored count is used for the whole text
             stored = one.memory["token_counts"].get("o200k_base", bytes_over_three(text))
             assert bytes_over_three(snippet) <= allotted or (snippet == text and stored <= allotted)
         else:

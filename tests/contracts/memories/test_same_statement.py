@@ -116,7 +116,7 @@ def test_time_grows_with_the_length_of_the_text(unit: str) -> None:
     numbers = count()
 
     def seconds(length: int) -> float:
-        # statements that were read before are remembered
+        # results for statements are cached
         text = f"{next(numbers)} {unit * length}"
         one, other = text[:length], text[: length - 1] + "x"
         start = time.process_time()

@@ -19,7 +19,7 @@ SHARED = "The garden of the office needs a plan."
 
 @pytest.fixture
 def focus(api: APIClient) -> dict[str, Any]:
-    """A memory of Alex, with pinned memories above, beside and below its partition."""
+    """A memory of Alex, with pinned memories above, below and outside its partition."""
     post_memory(api, FOREIGN, partition="user=sam/topic=garden", pinned=True)
     post_memory(api, SHARED, pinned=True)
     post_memory(api, ABOVE, partition="user=alex", pinned=True)

@@ -354,8 +354,8 @@ def test_hostile_text_stays_inside_the_budget_and_the_fence() -> None:
             assert len(seen) == len(set(seen)) == len(context.candidates)
 
 
-# Statements beside opening and closing scopes. A preview: both profiles, memo, embedding model; size, lexemes, three
-# rankings, rows with their vectors. A context also writes its receipt and what it recalled, in one statement.
+# Statements, without those that open and close scopes. A preview: both profiles, memo, embedding model; size, lexemes,
+# three rankings, rows with their vectors. A context also writes its receipt and the recalled texts, in one statement.
 QUERIES_OF_A_PREVIEW = 10
 QUERIES_OF_A_CONTEXT = QUERIES_OF_A_PREVIEW + 1
 

@@ -133,7 +133,7 @@ class Life:
 
 
 def _sessions() -> Iterator[tuple[datetime, list]]:
-    """When each session was held, and its turns as memories, in the order of time."""
+    """Yield the time of each session, and its turns as memories, in the order of time."""
     turns = sorted(read_locomo_conversation(CONVERSATION), key=lambda turn: turn.said_at)
     for at, group in groupby(turns, key=lambda turn: turn.said_at):
         yield at, [turn.as_memory("26") for turn in group]

@@ -41,7 +41,7 @@ FROM_THE_TESTS += ("CELERY_BROKER_URL", "CACHE_URL", "SECRET_KEY")
 
 @dataclass
 class Start:
-    """One `python -m memory_platform.embedded` in a session of its own, as in a terminal."""
+    """One `python -m memory_platform.embedded` in a separate session, as in a terminal."""
 
     data_dir: Path
     port: int

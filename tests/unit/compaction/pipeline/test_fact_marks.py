@@ -22,7 +22,7 @@ def facts_in(text: str) -> list[RetainedFact]:
 
 
 def marked(text: str, facts: list[RetainedFact]) -> dict[str, str]:
-    """What is marked, with the fact it stands for."""
+    """Return the marked passages, each with its fact."""
     return {piece.text: facts[piece.fact].text for piece in mark_facts(text, facts) if piece.fact is not None}
 
 

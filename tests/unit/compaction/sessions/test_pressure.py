@@ -218,7 +218,8 @@ def sittings(draw: st.DrawFn, window: int, shares: st.SearchStrategy[float] = SH
     return appended
 
 
-#: Of so large a share of a window each, the 20 messages that are preserved fit beside the reserve, marks included.
+#: With messages of at most this share of the window, the 20 preserved messages fit next to the reserve, markers
+#: included.
 PRESERVED_SHARE_MAX = 0.015
 WINDOWS = st.floats(3, 6).map(lambda power: round(10**power))
 

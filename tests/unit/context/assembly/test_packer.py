@@ -7,7 +7,7 @@ from context.services.scorer import ScoredMemory
 
 
 class RecordingCalculator:
-    """Counts a text that spells its own token count, and remembers every call."""
+    """Counts a text that spells its own token count, and records every call."""
 
     def __init__(self):
         self.calls = []

@@ -17,7 +17,7 @@ settings = st.dictionaries(
 
 
 def rooms(total: int, sections: dict[str, Any], uses: dict[str, int]) -> list[int]:
-    """The room of each section in turn, each taking what it uses of it."""
+    """Return the budget of each section in turn, while each takes what it uses of it."""
     allotment = SectionAllocation(total, ORDER, sections)
     found = []
     for section in ORDER:

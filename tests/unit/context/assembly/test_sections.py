@@ -28,7 +28,7 @@ SCORING = ProfiledScorer(ADR_0040, ScoringQuestion("", NOW))
 
 
 class RefusingCounter:
-    """Every text here carries its count: nothing may be tokenized."""
+    """Every text here contains its count, because nothing may be tokenized."""
 
     def count_tokens(self, content: str, model: str) -> int:
         raise AssertionError(f"counted {content!r} for {model}")

@@ -173,7 +173,7 @@ def test_a_bad_question_is_told_with_line_and_field(tmp_path: Path, field: str, 
     second = {"id": "q2", "text": "Where is Priya's home?", "evidence": ["m2"]}
     error = refusal(tmp_path, questions=[QUESTION, changed(second, field, value)])
     assert (error.code, error.problems[0].file, error.problems[0].line) == (code, "questions.jsonl", 2)
-    # What is wrong between two fields is told of the one that names the memory.
+    # A conflict of two fields is reported for the one that names the memory.
     named = "evidence" if code in {"not_yet_known", "out_of_reach"} else field
     assert {problem.field for problem in error.problems} == {named}
 

@@ -75,7 +75,7 @@ def test_every_answer_stands_in_its_evidence_and_seldom_in_what_is_stale(corpus:
 
 
 def test_a_question_about_a_dated_month_means_the_version_of_that_month(corpus: Corpus) -> None:
-    """A version holds from its `created_at` to that of the next. "Before the move in July" means no month."""
+    """A version is valid from its `created_at` to that of the next. "Before the move in July" names no month."""
     months = list(month_name)
     facts = versions_of(corpus)
     dated = 0

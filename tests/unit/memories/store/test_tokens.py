@@ -21,7 +21,7 @@ def test_shipped_table_is_byte_exact(encoding):
 
 @pytest.mark.parametrize("encoding", tokens.ENCODINGS)
 def test_our_hash_is_the_one_tiktoken_expects(encoding):
-    # tiktoken loads only a table whose hash it knows; ours loading without a socket says that both agree.
+    # tiktoken loads only a table with a known hash; loading ours without a socket shows that both agree.
     assert tokens.load_encoding(encoding).name == encoding
 
 

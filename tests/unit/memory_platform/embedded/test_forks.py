@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-# In a process of its own: a child that left `fork` would go on with the tests.
+# In a separate process: a child that returned from `fork` would continue the tests.
 _SCRIPT = """
 import os, signal, sys, time
 from pathlib import Path

@@ -16,7 +16,7 @@ COMPOSE_ONLY = {"POSTGRES_PASSWORD", "MEMORY_OWNER_PASSWORD", "MEMORY_APP_PASSWO
 COMPOSE_ONLY |= {"MEMORY_CONSOLE_PASSWORD", "MEMORY_MAINTENANCE_PASSWORD"}
 COMPOSE_ONLY |= {"POSTGRES_IMAGE", "REDIS_IMAGE", "CADDY_IMAGE", "PYTHON_IMAGE"}
 COMPOSE_ONLY |= {"SITE_ADDRESS", "HTTP_PORT", "HTTPS_PORT"}
-# Read by programs that are not ours to read it through settings.
+# Read by programs of others, not through the settings.
 READ_ELSEWHERE = {"BACKUP_PASSPHRASE", "HOST", "WEB_CONCURRENCY", "DATABASE_SUPERUSER_URL"}
 
 compose_text = (PROJECT / "docker-compose.yml").read_text()

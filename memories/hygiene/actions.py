@@ -205,7 +205,7 @@ def redo_hygiene(*, tenant_id: UUID, act_id: UUID, by: Actor, now: datetime) -> 
 
 def _not_undone(tenant_id: UUID, act_id: UUID) -> StoredAct:
     """Lock and return an action on memories. Raises `NotFound`, or `Conflict` `already_undone`."""
-    acts = StoredAct.objects.for_tenant(tenant_id).exclude(act=StoredAct.Act.CHANGE)
+    acts = StoredAct.objects.for_tenant(tenant_id).on_memories()
     act: StoredAct | None = acts.with_id(act_id).select_for_update().first()
     if act is None:
         raise NotFound("not_found", "There is no such action.")

@@ -1,4 +1,4 @@
-"""Look for credentials in the tracked files; prints the files and what was found, never the text.
+"""Look for credentials in the tracked files; print the files and the kinds of credentials, never the text.
 
 python bin/scan_secrets.py
 """

@@ -78,7 +78,7 @@ packers: .venv/dev.stamp ## the contract tests of the packers on 100,000 generat
 fuzz: .venv/dev.stamp ## 10,000 requests generated from the OpenAPI document (150 in `make test`); FUZZ_SEED=1 repeats a run
 	FUZZ_CASES=$${FUZZ_CASES:-10000} FUZZ_SEED=$${FUZZ_SEED:-$$(date +%s)} $(PYTHON_BIN)/pytest -s tests/reliability/test_fuzz.py
 
-chaos: .venv/dev.stamp ## 50 kills -9 under load; every acknowledged write must be there once (4 kills in `make test`)
+chaos: .venv/dev.stamp ## 50 times kill -9 under load; every acknowledged write must be stored exactly once (4 times in `make test`)
 	$(PYTHON_BIN)/python -m tests.reliability.chaos
 
 soak: .venv/dev.stamp ## 50 clients for ten minutes; the memory of the Python processes must stay within 10 % (500 writes in `make test`)

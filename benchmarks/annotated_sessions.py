@@ -12,7 +12,7 @@ from compaction.services.pipeline.statements.parsing import ParsedMessage, parse
 from compaction.services.pipeline.statements.prediction import KIND_LETTERS, Form, Target
 
 FOLDER = Path(__file__).parent / "sessions"
-#: The marks of what a sentence needs to be understood.
+#: The values of `form` that docs/corpus.md describes.
 FORM_MARKS = {
     "1": Form.ALONE,
     "p1": Form.ONE_BEFORE,
@@ -24,9 +24,10 @@ FORM_MARKS = {
 
 @dataclass(frozen=True)
 class Annotation:
-    """The annotation of one sentence: `worth` 0, 1 (summary) or 2 (memory), `form`, and the letter of its kind.
+    """The annotation of one sentence.
 
-    `replaces` are the numbers of earlier annotations that it makes outdated. Without a kind, only this is known.
+    `worth` is 0, 1 (summary) or 2 (memory), `kind` the letter of its kind, and `replaces` the numbers of earlier
+    annotations that it makes outdated. If `kind` is empty, only `replaces` is known.
     """
 
     worth: int

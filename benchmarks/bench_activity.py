@@ -1,7 +1,7 @@
-"""The Activity page of a tenant with many audit entries, filtered by the text of what was changed.
+"""Time the Activity page of a tenant with many audit entries, filtered by the text of the changed objects.
 
-It measures processor time of the web process and its database process, for a tenant in which one entry in 20 is listed,
-and for one in which all are. Each also has 5 memories with a rare word and 300 with a common one.
+Prints processor time of the web process and its database process, for a tenant that lists one entry in 20 and for one
+that lists all of them. Each has 5 memories with a rare word and 300 with a common one.
 
     python -m benchmarks.bench_activity --entries 300000 --rounds 5 --limit-ms 150
 """
@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.database import new_benchmark_tenant, store_in_batches, throwaway_database
 from benchmarks.timing import Stopwatch, argument_parser
 
-#: A rare and a common word, beginnings of ids, from a sixteenth of them to one in 4,096, and nothing.
+#: A rare and a common word, beginnings of ids (from one in 16 to one in 4,096 ids), and no text.
 _TEXTS = ("", "zeppelin", "bread", "a", "0", "m", "00", "00a", "nomatch")
 _FILL = """
 INSERT INTO memories_auditentry

@@ -1,7 +1,7 @@
-"""What an append-only, sealed audit log costs (ADR-0142): writing entries, sealing them, and checking a log.
+"""Time the append-only, sealed audit log (ADR-0142): writing entries, sealing them, and checking a log.
 
-Entries are written with the queue for seals, without it, and by a trigger that chains them at once instead, which
-makes the writers of a tenant wait for each other. Rounds of the three alternate.
+Entries are written with the queue for seals, without it, and with a trigger that chains them immediately, which makes
+the writers of a tenant wait for each other. Rounds of the three variants alternate.
 
     python -m benchmarks.bench_audit --entries 20000 --writers 4
 """
@@ -19,7 +19,7 @@ from benchmarks.timing import argument_parser
 ROUNDS = 9
 ENTRIES_PER_ROUND = 400
 QUEUE, NO_QUEUE, AT_ONCE = "queued for a seal", "without seals", "chained by a trigger"
-#: Stands for a chain that is written with the entry: the lock of the tenant until the commit, and one more row.
+#: The variant that chains at once: it locks the tenant until the commit and writes one more row.
 _CHAIN_AT_ONCE = """
 CREATE FUNCTION bench_chain() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -83,7 +83,7 @@ def _write_concurrently(writers: int) -> float:
 
 
 def _writer(tenant_id: UUID) -> Callable[[int], None]:
-    """Return a function that writes entries in as many transactions, each of which works for a while after it."""
+    """Return a function that writes entries, each in a transaction that does other work afterwards."""
     from django.db import connection
 
     from memories.tenancy.audit import record_audit

@@ -37,7 +37,7 @@ def load_context_memories(tenant: Any, memories: int) -> None:
 
 
 def measure_contexts(tenant: Any, rounds: int, max_tokens: int) -> dict[bool, list[dict[str, float]]]:
-    """Return the timings of all rounds by kind, preview or not; both kinds alternate."""
+    """Return the timings of all rounds, by whether it was a preview; both kinds alternate."""
     from context.assembly.orchestrator import assemble_context
     from context.receipts.results import ContextRequest
 
@@ -56,7 +56,7 @@ def measure_contexts(tenant: Any, rounds: int, max_tokens: int) -> dict[bool, li
 
 
 def report_contexts(timings: dict[bool, list[dict[str, float]]]) -> None:
-    """Print a line for each step of the real contexts, then the two totals and their ratio."""
+    """Print a line for each step of contexts with receipts, then both totals and their ratio."""
     whole = median(row["total"] for row in timings[False])
     print(f"{'step':<12}{'p50 ms':>9}{'p95 ms':>9}{'of p50':>9}")
     for name in timings[False][0]:

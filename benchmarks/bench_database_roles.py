@@ -1,6 +1,6 @@
-"""What separate roles for API and console cost (ADR-0160): the same requests with them and with one role for all.
+"""Compare the same requests with separate roles for API and console, and with one role for all (ADR-0160).
 
-Both take turns in one database. Processor time of this process and of the database is compared.
+Requests of both variants alternate in one database. Prints processor time of this process and of the database.
 
     python -m benchmarks.bench_database_roles --memories 2000
 """
@@ -17,12 +17,12 @@ from benchmarks.timing import argument_parser
 _CONNECTIONS = "SELECT usename, count(*) FROM pg_stat_activity WHERE usename LIKE 'memory_%%' GROUP BY 1 ORDER BY 1"
 
 
-#: The settings of the roles that are left out in turn.
+#: The settings of the roles; each variant leaves some of them out.
 _left_out: dict[str, Any] = {}
 
 
 def switch(is_separate: bool) -> None:
-    """Let console and maintenance have roles of their own, or that of the API."""
+    """Give console and maintenance separate roles, or the role of the API."""
     from django.db import connection, connections
 
     from memory_platform.postgres import roles
@@ -56,7 +56,7 @@ def pages() -> dict[str, Callable[[], Any]]:
 
 
 def ended(call: Callable[[], Any]) -> Callable[[], Any]:
-    """Return a request that gives its connection back, as the web server does at its end."""
+    """Return a request that releases its connection at the end, as the web server does."""
     from django.db import connection
 
     def run() -> Any:

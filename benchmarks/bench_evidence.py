@@ -1,10 +1,10 @@
 """Measure the evidence in contexts: `python -m benchmarks.bench_evidence [CORPUS] [--profile NAME] [--today]`.
 
-CORPUS is a folder as docs/corpus.md describes it, or conversations in the format of the LoCoMo data set (which is not
-part of this project); the default is the corpus of updated facts. It runs `manage.py evaluate` on a temporary database:
-each question is assembled at several budgets and at its own time, as an agent does in the middle of its work. With
-`--today` all are assembled now, as for an old conversation. `--switch` measures again with another value of a switch of
-the budget profile and prints the differences, question by question.
+CORPUS is a folder as described in docs/corpus.md, or conversations in the format of the LoCoMo data set (which is not
+part of this project); the default is the corpus of updated facts. Runs `manage.py evaluate` on a temporary database:
+each question is asked at several budgets, at the time stored with it. With `--today`, all questions are asked at the
+current time, as for an old conversation. `--switch` measures again with another value of a switch of the budget
+profile and prints the differences, question by question.
 """
 
 import sys
@@ -59,7 +59,7 @@ def main() -> None:
         if options.switch:
             field: Any = BudgetProfile._meta.get_field(options.switch)
             field.default = not field.default
-            field.__dict__.pop("_get_default", None)  # Django keeps what it has read
+            field.__dict__.pop("_get_default", None)  # Django caches the settings that it has read
             call_command(*command, "--compare", printed.getvalue().split()[-1])
 
 

@@ -1,13 +1,13 @@
 """Compare a context over HTTP with the bare query: `python -m benchmarks.bench_hot_path [--memories 100000]`.
 
-Starts the servers as `make run` does, on one tenant with so many memories, and times in turn, so that other work on the
-machine delays both alike: the nearest 200 memories with their rows through a plain psycopg connection, and
+Starts the servers as `make run` does, with one tenant of that many memories. Times two calls alternately, so that other
+work on the machine delays both equally: reading the nearest 200 memories over a plain psycopg connection, and
 `POST /api/v1/context` with a receipt. Prints median and 95th percentile of both, their ratios, the server's own time by
-step, and the same for `--profile`. Then eight clients send contexts for `--seconds` in all, in turn with eight
-connections that send the bare query: calls per second, and processor milliseconds per call of the web processes, of
+step, and the same for `--profile`. Then eight clients that send contexts alternate with eight connections that send the
+bare query, for `--seconds` in total: calls per second, and processor milliseconds per call of the web processes, of
 Postgres and of the clients.
 
-`--keep FOLDER` leaves the filled database there and starts from it the next time.
+`--keep FOLDER` keeps the filled database in that folder; a later run starts from it.
 """
 
 import argparse
@@ -51,7 +51,7 @@ CLIENTS = 8
 THROUGHPUT_TURNS = 3
 WARM_UP_ROUNDS = 20
 _TENANT = "hot path"
-#: The shape of what vector stores answer: the nearest rows of one tenant with their texts.
+#: What a vector store returns: the nearest rows of one tenant with their texts.
 _BARE = """
 SELECT memory.id, memory.content, memory.kind, memory.created_at, memory.confidence, memory.metadata, near.distance
 FROM (
@@ -66,7 +66,7 @@ ORDER BY near.distance
 
 
 def load_memories(memories: int) -> UUID:
-    """Return the tenant with that many memories, filled unless an earlier run did."""
+    """Return a tenant with that many memories; fill it unless an earlier run did."""
     from memories.models import Memory, Tenant
     from memories.partitions.maintenance import fold_partition_counts
     from memories.search.languages import recount_common_lexemes
@@ -133,7 +133,7 @@ class HttpClient:
         )
 
     def post_context(self, **body: Any) -> bytes:
-        """Return the body of the answer. Raises `RuntimeError` unless it is 200."""
+        """Return the body of the response. Raises `RuntimeError` if its status is not 200."""
         self.connection.request("POST", "/api/v1/context", json.dumps(body), self.headers)
         answer = self.connection.getresponse()
         read = answer.read()
@@ -223,7 +223,7 @@ def new_questions(count: int) -> list[Question]:
 
 
 def timed(call: Callable[[], Any]) -> tuple[float, Any]:
-    """Return the milliseconds of a call and its answer."""
+    """Return the milliseconds of a call, and its result."""
     start = time.perf_counter()
     answer = call()
     return (time.perf_counter() - start) * 1_000, answer
@@ -248,7 +248,7 @@ class Bench:
     questions: Sequence[Question]
 
     def compare_latencies(self, profile: str) -> None:
-        """Print the times of both in turn, and of contexts with `profile`."""
+        """Print the times of both, measured alternately, and of contexts with `profile`."""
         client, bare = HttpClient.open(self.port, self.key), self.new_bare()
         times: dict[str, list[float]] = {"bare query": [], "context": [], f"context, {profile}": []}
         steps: list[dict[str, float]] = []
@@ -276,8 +276,8 @@ class Bench:
     def compare_throughput(self, seconds: float) -> None:
         """Print calls per second with concurrent clients and connections, and processor time per call.
 
-        Where other work keeps the processors busy, calls per second depend on how many processes want one, so the ratio
-        of the processor times is printed too.
+        If other work keeps the processors busy, calls per second depend on the number of competing processes, so the
+        ratio of the processor times is printed as well.
         """
         measured = self.throughput(seconds)
         parts = "".join(f"{part:>17}" for part in ("web CPU ms", "Postgres CPU ms", "client CPU ms"))
@@ -289,9 +289,9 @@ class Bench:
         print(f"processor time, bare / context {sum(bare.milliseconds) / sum(context.milliseconds):.3f}")
 
     def throughput(self, seconds: float) -> dict[str, Throughput]:
-        """Return the throughput of the bare query and of contexts, in turn, because other work changes.
+        """Return the throughput of the bare query and of contexts, measured alternately because other work varies.
 
-        A first turn, in which new connections plan their statements, does not count.
+        The first round does not count, because new connections plan their statements in it.
         """
 
         def query() -> Callable[[Question], Any]:
@@ -302,7 +302,7 @@ class Bench:
             client = HttpClient.open(self.port, self.key)
             return lambda question: client.post_context(query=question.text, max_tokens=self.max_tokens)
 
-        # kept open: of an ending process, the time is not known until its parent has noticed
+        # kept open: the time of a process that ends is known only when its parent has collected it
         queries = [query() for _ in range(CLIENTS)]
         openers: dict[str, Callable[[], list[Callable[[Question], Any]]]] = {
             "bare query": lambda: queries,
@@ -334,14 +334,14 @@ class Bench:
 
 
 def processor_seconds() -> tuple[float, float, float]:
-    """Return the processor time so far of the web processes and of the database's below this one, and of this one."""
+    """Return the processor time so far of the web processes, of the database processes below this one, and its own."""
     web = postgres = 0.0
     for process in psutil.Process().children(recursive=True):
         try:
             times, name = process.cpu_times(), process.name()
         except psutil.Error:
             continue
-        # those of processes that have ended count at their parent
+        # processes that have ended count in their parent
         used = times.user + times.system + times.children_user + times.children_system
         if name.startswith("postgres"):
             postgres += used

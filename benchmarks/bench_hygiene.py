@@ -1,9 +1,9 @@
 """Time the hygiene lists at scale: `python -m benchmarks.bench_hygiene [--memories 100000] [--rounds 40]`.
 
-Loads generated memories into a temporary database, half of them in one partition, with a pair for every second one.
-Prints p50 and p95 of each list's page and of all counts, as milliseconds and as the ratio of its p50 to that of a plain
-indexed page of memories; then the time to search all memories and to compare one batch. Names every list whose plan,
-made as the app's own role under row-level security, reads a table from end to end.
+Loads generated memories into a temporary database, half of them into one partition, with one pair per two memories.
+Prints p50 and p95 of each list's page and of all counts in milliseconds, and the ratio of each p50 to that of a plain
+indexed page of memories; then the time to search all memories and to compare one batch. Reports every list whose plan,
+made with the application's role under row-level security, reads a whole table.
 """
 
 from collections.abc import Callable
@@ -86,14 +86,14 @@ def load_hygiene_rows(tenant_id: UUID, rows: int) -> None:
 
 
 def timed(label: str, work: Callable[[], object]) -> None:
-    """Print the duration of one call, and its answer."""
+    """Print the duration of one call, and its result."""
     start = perf_counter()
     answer = work()
     print(f"{label}: {perf_counter() - start:.2f} s{'' if answer is None else f' ({answer})'}")
 
 
 def measure_hygiene(tenant_id: UUID, rounds: int) -> None:
-    """Measure every list in every order, of the tenant and of a small partition, and all counts."""
+    """Measure every list in every order, for the tenant and for a small partition, and all counts."""
     from memories.hygiene.findings import hygiene_list_lengths, hygiene_page
     from memories.search.browsing import MemoryFilter
     from memories.services.hygiene.rules import LISTS
@@ -125,7 +125,7 @@ def measure_hygiene(tenant_id: UUID, rounds: int) -> None:
 
 
 def scanned_tables(work: Callable[[], object]) -> set[str]:
-    """Return the tables that the plans of all queries of `work` read from end to end."""
+    """Return the tables that the plans of the queries of `work` read completely."""
     from django.db import connection
 
     executed: list[tuple[str, Any]] = []

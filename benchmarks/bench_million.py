@@ -1,15 +1,17 @@
 """Load a million memories and time the platform on them: `python -m benchmarks.bench_million [--memories 1000000]`.
 
-A tenant of 1,000 memories is loaded and measured alone, then one of 10,000; then the demo's tenant gets nine tenths of
-all memories, and tenants of 1,000 the rest. A tenant's medians at different times are compared by their ratio to fixed
-work that was timed in turn with them. Rows are copied in binary format as the owner of the tables, without the
-ORM; texts are generated, their derived columns and vectors computed by the platform's own rules and embedder.
+A tenant of 1,000 memories is loaded and measured alone, then one of 10,000; then the demo tenant gets nine tenths of
+all memories, and tenants of 1,000 get the rest. Between medians of a tenant at different times, the ratio to a fixed
+piece of work is compared, which is timed alternately with the requests. Rows are copied in binary format as the owner
+of the tables, without the ORM; texts are generated, and the platform's own rules and embedder compute their derived
+columns and vectors.
 
-Prints the times of the load and of the index, then p50 and p95 of contexts of 4,000 tokens with receipts in each
-tenant, asked in turn; bulk requests of 1,000 memories; recall; searches by scope; and hygiene. Milliseconds are
-processor time of the client and of Postgres together; `--wall` measures wall-clock time instead. `--keep FOLDER` leaves
-the database there: `python -m benchmarks.bench_pages --keep FOLDER` then measures the console's pages on it. A later
-run starts from it.
+Prints the times of the load and of the index, then p50 and p95 of contexts of 4,000 tokens with receipts, requested
+from each tenant in turn; bulk requests of 1,000 memories; recall; searches by scope; and hygiene. Milliseconds are
+processor time of the client and of Postgres together; `--wall` measures wall-clock time instead.
+
+`--keep FOLDER` keeps the database in that folder; a later run starts from it, and
+`python -m benchmarks.bench_pages --keep FOLDER` measures the console's pages on it.
 """
 
 import argparse
@@ -49,9 +51,9 @@ COPIED_TOGETHER = 20_000
 LOADERS = 4
 SMALL, MIDDLE = 1_000, 10_000
 WARM_UP = 5
-#: The work that contexts are compared with at different times.
+#: The work with which contexts at different times are compared.
 FIXED_WORK = "fixed work"
-#: How the lines begin that `benchmarks.table` shows.
+#: The beginnings of the lines that `benchmarks.table` shows.
 RATIOS = ("context p50 at ", "a tenant of ")
 _OPERATOR = "ada"
 _TABLES = ("memories_memory", "memories_memoryembedding")
@@ -193,7 +195,7 @@ def load(tenants: "dict[Tenant, list[str]]") -> None:
 
 
 class Spent:
-    """Seconds until now: of the clock, and of the processors by this process and by Postgres."""
+    """Seconds so far: of the clock, and of processor time of this process and of Postgres."""
 
     def __init__(self) -> None:
         times = os.times()
@@ -214,12 +216,12 @@ class Tenants:
         self._is_wall = is_wall
 
     def _now(self) -> float:
-        """Return milliseconds of the clock, or of this process and of all of Postgres, whose connections change."""
+        """Return milliseconds of the clock, or the processor time of this process and of all of Postgres."""
         if self._is_wall:
             return time.perf_counter() * 1_000
         used = time.process_time_ns()
         for process in psutil.Process().children(recursive=True):
-            with suppress(OSError):  # it has ended
+            with suppress(OSError):  # the process has ended
                 used += int(Path(f"/proc/{process.pid}/schedstat").read_text().split()[0])
         return used / 1e6
 
@@ -229,7 +231,7 @@ class Tenants:
         return self._now() - start, answer
 
     def add(self, name: str, tenant_id: UUID) -> None:
-        """Add a tenant by the name that the output shows."""
+        """Add a tenant under the name that the output shows."""
         from rest_framework.test import APIClient
 
         client = self._clients[name] = APIClient()
@@ -250,7 +252,7 @@ class Tenants:
         return times
 
     def contexts(self, rounds: int) -> dict[str, float]:
-        """Print the milliseconds of contexts; return their medians, relative to that of work on no table."""
+        """Print the milliseconds of contexts; return their medians relative to that of the fixed work."""
         draw = random.Random(31)
         body = lambda: {"query": question_with_rare_words(draw), "max_tokens": 4_000}  # noqa: E731
         times = self.time("context", body, rounds)
@@ -270,7 +272,7 @@ class Tenants:
 
 
 def fixed_work() -> None:
-    """Do work whose cost does not depend on the number of rows, to show how much other work slows the machine down."""
+    """Do work whose cost does not depend on the number of rows: it shows how much other processes slow the machine."""
     from django.db import connection
 
     from memories.embeddings.providers import get_embedder

@@ -1,8 +1,8 @@
 """Time the three packers: `python -m benchmarks.bench_packers [instances of each class]`.
 
-Every packer at 50, 70 and 500 memories; the optimal one also on every class of hard knapsacks, each instance once, 500
-items against 80,000 tokens. Prints median, 99th percentile and maximum in milliseconds of processor time, which other
-work on the machine hardly changes. Exits with 1 when a median is over the limit.
+Times every packer with 50, 70 and 500 memories, and the optimal one also with every class of hard knapsacks: each
+instance once, 500 items and a budget of 80,000 tokens. Prints median, 99th percentile and maximum in milliseconds of
+processor time, which other work on the machine hardly changes. Exits with 1 if a median exceeds its limit.
 """
 
 import sys

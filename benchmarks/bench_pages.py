@@ -1,19 +1,19 @@
 """Time every page of the console: `python -m benchmarks.bench_pages [--results] [--limit-ms 150]`.
 
-One tenant with so many memories, a fifth as many receipts and votes, as many audit rows, sessions, partitions, findings
-and reviews in proportion, and another tenant; SQL copies them from the demo's rows and moves each vector a little.
-For every page that the tests know it prints the median and 95th percentile of the server's milliseconds, the number of
-queries and the bytes of HTML, compressed. With `--limit-ms` a median beyond it ends the run with 1.
+Fills one tenant with `--memories` memories, a fifth as many receipts and votes, and audit rows, sessions, partitions,
+findings and reviews in proportion; there is a second tenant as well. SQL copies the rows from those of the demo and
+changes each vector slightly. For every page in `tests/console_pages.py`, prints the median and 95th percentile of the
+server's milliseconds, the number of queries and the compressed bytes of HTML. With `--limit-ms`, exits with 1 if a
+median exceeds it.
 
-Where a page loads its result with a second request, the next line measures that request. `--results` measures only
-fragments: of each page the one that htmx gets, for its result, filters, order or polling, and those that pages load
-into themselves. The effects on saved questions are not among them: they run as many contexts as their own time limit
-allows.
+If a page loads its result with a second request, the next line measures that request. `--results` measures only
+fragments: those that htmx requests for a result, filters, order or polling, and those that pages load after
+themselves. Effects on saved questions are omitted: they run as many contexts as their own time limit allows.
 
 Milliseconds are processor time of the client and of its database process together, without parallel workers, so that
-other work on the machine counts little. `--wall` measures wall-clock time instead. `--only NAME` measures pages whose
-name begins so, `--explain` prints their slowest query with its plan. `--keep FOLDER` leaves the filled database there
-and starts from it the next time.
+other work on the machine has little effect. `--wall` measures wall-clock time instead. `--only NAME` measures pages
+whose name begins with NAME; `--explain` prints their slowest queries with their plans. `--keep FOLDER` keeps the filled
+database in that folder; a later run starts from it.
 """
 
 import argparse
@@ -31,7 +31,7 @@ from benchmarks.database import analyse, new_benchmark_tenant, throwaway_databas
 from benchmarks.timing import Stopwatch, argument_parser, p95
 
 WARM_UP = 2
-#: A percentile needs two.
+#: The 95th percentile needs two values.
 MIN_ROUNDS = 2
 _OPERATOR = "ada"
 #: The mark of a page that loads its result with a second request.
@@ -39,7 +39,7 @@ COMING = b'class="card result-loader'
 
 
 class PageMeasurement(NamedTuple):
-    """The measures of one page; prints as a line of the table."""
+    """The measures of one page, printed as a row of the table."""
 
     name: str
     milliseconds: list[float]
@@ -73,7 +73,7 @@ def measure_page(client: Any, place: Any, watch: Stopwatch, rounds: int, *, is_r
 
 
 def fragment_of(client: Any, place: Any, watch: Stopwatch, rounds: int) -> Iterator[PageMeasurement]:
-    """Yield the measures of the fragment that htmx gets of a page; nothing if it gets the whole page."""
+    """Yield the measures of the fragment that htmx gets from a page, or nothing if it gets the whole page."""
     if not measure_page(client, place, watch, MIN_ROUNDS, is_result=True).is_whole_page:
         result = measure_page(client, place, watch, rounds, is_result=True)
         yield result._replace(name=f"{place.name}?{place.address.partition('?')[2]}".removesuffix("?")[:43])
@@ -116,7 +116,7 @@ def main() -> None:
 
 
 def bench_all_pages(options: argparse.Namespace) -> int:
-    """Load, measure and print; return 1 when a page is over the limit."""
+    """Load, measure and print; return 1 if a page exceeds the limit."""
     print(f"{'page':<44}{'p50 ms':>9}{'p95 ms':>9}{'queries':>9}{'gzip':>10}{'status':>8}")
     slow = []
     for measured in page_measurements(options):
@@ -129,7 +129,7 @@ def bench_all_pages(options: argparse.Namespace) -> int:
 
 
 def page_measurements(options: argparse.Namespace) -> Iterator[PageMeasurement]:
-    """Load, then measure each page, and its result where it comes with a second request."""
+    """Load, then measure each page, and its result if that needs a second request."""
     from django.conf import settings
     from django.contrib.auth.models import User
     from django.db import connection
@@ -140,7 +140,7 @@ def page_measurements(options: argparse.Namespace) -> Iterator[PageMeasurement]:
     from tests.console_pages import FRAGMENTS, console_pages
     from tests.demo_fixture import TENANT, console_page_ids
 
-    # Serve assets from their sources: nothing has to be collected before.
+    # Serve assets from their sources, so that they need not be collected first.
     settings.STORAGES["staticfiles"]["BACKEND"] = "django.contrib.staticfiles.storage.StaticFilesStorage"
     # Start like a web process: modules loaded and frozen for garbage collection.
     importlib.import_module("memory_platform.wsgi")
@@ -171,7 +171,7 @@ def page_measurements(options: argparse.Namespace) -> Iterator[PageMeasurement]:
 
 
 def fill_tenant(memories: int) -> Any:
-    """Fill the tenant; return the operator who sees its pages."""
+    """Fill the tenant; return the operator who opens its pages."""
     from tests.bulk_data import BulkRowCounts, fill_with_bulk_rows
     from tests.demo_fixture import load_demo_tenant
     from tests.users import new_operator

@@ -2,7 +2,8 @@
 
 All corpora (folders, or conversations of the LoCoMo data set, which is not part of this project) are loaded into one
 tenant of a temporary database. Their questions are asked in the whole tenant, with each profile in turn, as previews.
-Prints the median of the processor milliseconds of this process and its database process, and its ratio to the default.
+Prints the median processor time in milliseconds of this process and its database process, and its ratio to that of the
+default profile.
 """
 
 from collections.abc import Iterator

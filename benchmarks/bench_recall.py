@@ -1,8 +1,8 @@
 """Compare scoring profiles over corpora: `python -m benchmarks.bench_recall FOLDER... [--profiles A,B] [--out FILE]`.
 
-Each question is assembled at its own time through the real assembly, at each budget and with each profile. Without
-FOLDER, all corpora of the benchmarks are measured. A conversation of the LoCoMo data set (which is not part of this
-project) is a corpus too; its questions are asked long after its end with `--late`.
+Each question is asked at the time stored with it, at each budget and with each profile, through the production
+assembly. Without FOLDER, all corpora of the benchmarks are measured. A conversation of the LoCoMo data set (which is
+not part of this project) is a corpus too; with `--late`, its questions are asked long after its end.
 """
 
 import json
@@ -25,7 +25,7 @@ HERE = Path(__file__).parent
 LEARNING = sorted((HERE / "learning").iterdir())
 CORPORA = [*LEARNING, *sorted((HERE / "corpora").iterdir()), *sorted((HERE / "held_out").iterdir())]
 BUDGETS_TOKENS = (250, 500, 1000, 4000)
-#: The simplest rankings, with which every profile is compared.
+#: Simple rankings with which every profile is compared.
 BASELINES = {
     "cosine": {"relevance": 1.0},
     "cosine-words": {"relevance": 0.65, "lexical_overlap": 0.35},
@@ -69,7 +69,7 @@ def _values(measures: Mapping[str, Any]) -> list[float]:
 
 
 def print_answers(title: str, answers: Answers, names: Sequence[str], baseline: str) -> None:
-    """Print a line for each profile with intervals, its difference from the baseline, and a line for each category."""
+    """Print a line for each profile, with intervals and the difference from the baseline, and one for each category."""
     print(f"\n{title}: {len(answers)} questions; evidence in {BUDGETS_TOKENS} tokens, right time first", flush=True)
     columns = {name: np.array([measured[name] for _, measured in answers]) for name in names}
     for name in names:

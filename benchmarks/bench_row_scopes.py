@@ -1,7 +1,7 @@
-"""What the signature of row scopes costs (ADR-0128): the same requests with signed scopes that policies check, and with
-unsigned scopes that they do not.
+"""Compare the same requests with signed row scopes, which policies check, and with unchecked, unsigned ones (ADR-0128).
 
-Both are sent in turn to one database, as two roles. Processor time of this process and of the database is compared.
+Requests of both variants alternate in one database, under two roles. Prints processor time of this process and of the
+database.
 
     python -m benchmarks.bench_row_scopes --memories 20000
 """
@@ -28,7 +28,7 @@ _UNCHECKED = (
     "(CASE WHEN starts_with(current_setting(''app.scope'', true), ''{kind}:'')"
     " THEN split_part(current_setting(''app.scope'', true), '':'', 2) END)"
 )
-#: Gives the role of maintenance the policies of the API's role, without the check, and no others.
+#: Gives the maintenance role exactly the policies of the API's role, without the check.
 _UNCHECKED_POLICIES = """
 DO $$
 DECLARE policy record; rows text;
@@ -58,7 +58,7 @@ _REPLACE = " ".join(
 
 
 def add_unchecked_policies() -> None:
-    """Let the role of maintenance see what the API's role does, without the check of signatures."""
+    """Let the maintenance role see what the API's role sees, without the check of signatures."""
     from django.db import connections
 
     with connections["owner"].cursor() as cursor:
@@ -96,7 +96,7 @@ def both_connections() -> Iterator[Callable[[bool], None]]:
 
 
 class Processor:
-    """The processor time of this process and of those of the database that run when it is created."""
+    """The processor time of this process and of the database processes that run when the object is created."""
 
     def __init__(self) -> None:
         children = psutil.Process().children(recursive=True)
@@ -105,7 +105,7 @@ class Processor:
     def milliseconds(self) -> float:
         total = time.process_time_ns()
         for file in self._files:
-            with suppress(FileNotFoundError, ProcessLookupError):  # it has ended
+            with suppress(FileNotFoundError, ProcessLookupError):  # the process has ended
                 total += int(file.read_text().split()[0])
         return total / 1e6
 

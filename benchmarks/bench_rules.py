@@ -27,14 +27,14 @@ _WORDS = (
 
 
 class NoCalculator:
-    """Fails when the packer counts tokens: every memory of the benchmark has its count."""
+    """Fails if the packer counts tokens: every memory of the benchmark has a stored count."""
 
     def count_tokens(self, content: str, model: str) -> int:
         raise AssertionError(f"counted {content!r} for {model}")
 
 
 def make_memories(count: int) -> list[dict[str, Any]]:
-    """Return `count` memories of 6 to 60 words with every number that a scorer reads."""
+    """Return `count` memories of 6 to 60 words with all numbers that a scorer reads."""
     chance = random.Random(7)
     return [_memory(number, chance) for number in range(count)]
 

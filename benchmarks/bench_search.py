@@ -1,11 +1,13 @@
-"""Time and check the search by vector: `python -m benchmarks.bench_search [--memories 100000] [--rounds 20]`.
+"""Time and check vector search: `python -m benchmarks.bench_search [--memories 100000] [--rounds 20]`.
 
-Loads one large tenant with partitions of many sizes and fifty tenants of a hundredth of its size, all in one index. For
-scopes from small to large it prints, of the search as it is planned, of reading every vector in scope, and of comparing
-memory by memory: the median and the 95th percentile in milliseconds, the ratio of the medians to the planned one, and
-which share of the truly nearest the planned search found. Then the same of whole retrievals, by default and with a pool
-of 200 and its neighbours. Milliseconds are processor time of the client and of its database process together, so that
-other work on the machine does not count; `--wall` measures wall-clock time instead.
+Loads one large tenant with partitions of many sizes, and fifty tenants of a hundredth of its size, all in one index.
+For search scopes from small to large, compares three methods: the planned search, reading every vector in the scope,
+and comparing memory by memory. Prints the median and the 95th percentile of each in milliseconds, the ratio of its
+median to that of the planned search, and the share of the nearest memories that the planned search found. Then prints
+the times of whole retrievals, with the default profile and with a pool of 200 candidates and their adjacent messages.
+
+Milliseconds are processor time of the client and of its database process together, so that other work on the machine
+does not count; `--wall` measures wall-clock time instead.
 """
 
 import random
@@ -29,7 +31,7 @@ from benchmarks.timing import Stopwatch, argument_parser, p95
 TOKENS = "tokens_o200k_base"
 WANTED = 200
 SMALL_TENANTS = 50
-#: Partitions of the large tenant, as shares of its memories; the rest is in a hundred others.
+#: Partitions of the large tenant, as shares of its memories; the rest is spread over a hundred others.
 _SHARES = {"user=half": 0.5, "user=fifth": 0.2, "user=tenth": 0.1, "user=twentieth": 0.05, "user=hundredth": 0.01}
 
 
@@ -60,7 +62,7 @@ def load_search_memories(tenant: Any, paths: list[str]) -> None:
 
 
 def measure_scope(scope: Any, vectors: Mapping[str, Any], model: str, *, is_wall: bool) -> dict[str, Any]:
-    """Return times of the three methods, the share of the nearest that was found, and the plan of the search."""
+    """Return the times of the three methods, the share of the nearest that was found, and the plan of the search."""
     from django.db import connection
 
     from memories.search.retrievers import execute_vector_plan, find_nearest
@@ -99,7 +101,7 @@ def report_scope(name: str, result: Mapping[str, Any]) -> None:
 
 
 def measure_retrievals(tenant: Any, questions: list[str], *, is_wall: bool) -> dict[str, list[float]]:
-    """Return times of whole retrievals at 4,000 tokens, by default and with the pool of a profile."""
+    """Return the times of whole retrievals at 4,000 tokens, with the default profile and with the pool of a profile."""
     from memories.search.retrieval import CandidateGate, RetrievalRequest, retrieve
 
     options_by_name: dict[str, dict[str, Any]] = {

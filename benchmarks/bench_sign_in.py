@@ -1,6 +1,6 @@
-"""Whether the time of a failed sign-in tells that the account exists (ADR-0110): accounts of each kind in turn.
+"""Test whether the time of a failed sign-in reveals that an account exists (ADR-0110), for each kind of account.
 
-Processor time of this process and of the database until the page is ready; what follows the response is left out.
+Prints processor time of this process and of the database until the page is ready; work after the response is excluded.
 
     python -m benchmarks.bench_sign_in --attempts 100
 """
@@ -18,7 +18,7 @@ UNKNOWN = "unknown"
 
 
 def create_accounts() -> list[str]:
-    """Create one account of each kind; return the names, first that of an account that does not exist."""
+    """Create one account of each kind; return the names, beginning with one that has no account."""
     from django.contrib.auth.models import User
 
     User.objects.create_user("active", password="a password of the benchmark")

@@ -1,11 +1,13 @@
 """Measure the value of each signal: `python -m benchmarks.bench_signals FOLDER [--late] [--summaries]`.
 
-FOLDER holds conversations in the format of the LoCoMo data set (which is not part of this project). For every question
-the candidates come from the real search once; weights are then learnt on all conversations but one and measured on that
-one, in turn: with all signals, without each of them, and as the profile is shipped. Packing is the greedy packer's, the
-fence and markers of the default rendering inside the budget. `--late` asks long after the conversations' end instead of
-at the questions' own times. The facts that were updated follow: what `currency` is worth there, as it is shipped.
-`--summaries` measures something else instead: whether likeness to a summary of each session is worth a part as well.
+FOLDER contains conversations in the format of the LoCoMo data set (which is not part of this project). The production
+search finds the candidates of each question once. Weights are then learned on all conversations but one and measured
+on that one, for each conversation: with all signals, without each of them, and with the shipped weights. Candidates
+are packed by the greedy packer, and the fence and markers of the default rendering count towards the budget. `--late`
+asks long after the end of the conversations instead of at the questions' own times. The updated facts follow, with and
+without `supersession`.
+
+`--summaries` measures instead whether the similarity to a summary of each session is worth a component as well.
 """
 
 from collections.abc import Sequence
@@ -29,7 +31,7 @@ from context.services.evaluation.evidence import estimate_means
 BUDGETS_TOKENS = (250, 1000)
 _MAX_CONSECUTIVE_SKIPS = 3
 LATE = datetime(2026, 11, 22, tzinfo=UTC)
-#: Learning: steps, their size, the cost of a weight, and the number of likeliest candidates.
+#: Learning: steps, their size, the penalty on weights, and the number of most likely candidates used.
 _STEPS, STEP, RIDGE, LIKELIEST = 120, 0.1, 3e-4, 120
 PARTS = (
     "relevance",
@@ -46,7 +48,7 @@ SignalMatrix = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class SignalCase:
-    """A question's candidates: parts (candidates x parts), tokens with marker, which are evidence, which are stale."""
+    """A question's candidates: components (candidates x components), tokens with markers, evidence and stale ones."""
 
     group: str
     category: str
@@ -58,11 +60,11 @@ class SignalCase:
     milliseconds: float
 
     def score(self, weights: dict[str, float]) -> SignalMatrix:
-        """Return the composite of each candidate."""
+        """Return the score of each candidate."""
         return np.clip(sum((weight * self.parts[name] for name, weight in weights.items()), np.array(0.0)), 0.0, 1.0)
 
     def likeliest(self) -> npt.NDArray[np.intp]:
-        """Return the positions of all evidence and of the candidates most similar to it: enough to learn from."""
+        """Return the positions of all evidence and of the most similar candidates, which are enough to learn from."""
         rough = (
             self.parts["relevance"]
             + self.parts["lexical_overlap"]
@@ -75,7 +77,7 @@ class SignalCase:
 def build_signal_case(
     tenant_id: UUID, question: CorpusQuestion, at: datetime, names: dict[str, str], summaries: SessionSummaries | None
 ) -> SignalCase:
-    """Return what the real search finds, and all parts of its scores, including those of `summaries`."""
+    """Return the candidates of the production search and all their score components, including those of `summaries`."""
     from context.services.assembly.profiled_scorer import ProfiledScorer
     from context.services.assembly.signals.columns import ScoringQuestion
     from context.services.profiles.scoring_profiles import CONVERSATION_RECALL
@@ -128,7 +130,7 @@ def evidence_share(case: SignalCase, scores: SignalMatrix, budget: int) -> float
 
 
 def fit_signal_weights(cases: Sequence[SignalCase], names: Sequence[str]) -> dict[str, float]:
-    """Return weights >= 0 that make evidence the likeliest choice of a question's candidates (conditional logit)."""
+    """Return weights >= 0 that make evidence the most likely choice of a question's candidates (conditional logit)."""
     likeliest = [case.likeliest() for case in cases]
     pairs = zip(cases, likeliest, strict=True)
     columns = [np.column_stack([case.parts[name][places] for name in names]) for case, places in pairs]
@@ -161,7 +163,7 @@ def fit_signal_weights(cases: Sequence[SignalCase], names: Sequence[str]) -> dic
 def cross_validate_weights(
     cases: Sequence[SignalCase], names: Sequence[str]
 ) -> tuple[dict[str, list[float]], SignalMatrix]:
-    """Return the evidence share at each budget by held-out conversation, and by question (a column)."""
+    """Return the share of evidence at each budget, by held-out conversation and by question (a column)."""
     folds: dict[str, list[float]] = {}
     results = np.zeros((len(BUDGETS_TOKENS), len(cases)))
     for group in sorted({case.group for case in cases}):
@@ -201,7 +203,7 @@ def gather_signal_cases(corpus: Corpus, *, is_late: bool = False, with_summaries
 
 
 def on_conversations(cases: list[SignalCase]) -> None:
-    """Print folds, ablation, and the shipped weights, which were learnt on all of these conversations."""
+    """Print folds, ablation and the shipped weights, which were learned from all of these conversations."""
     from context.services.profiles.scoring_profiles import CONVERSATION_RECALL
 
     print("held in 250 and 1,000 tokens")
@@ -217,7 +219,7 @@ def on_conversations(cases: list[SignalCase]) -> None:
 
 
 def on_summaries(cases: list[SignalCase]) -> None:
-    """Print all signals learnt without summaries and with each similarity to them, by fold, and their gains."""
+    """Print all signals, learned without summaries and with each similarity to them, by fold, and the gains."""
     print("held in 250 and 1,000 tokens")
     folds, without = cross_validate_weights(cases, PARTS)
     _print_folds("without summaries", folds, without)

@@ -1,6 +1,6 @@
-"""Bytes of a memory, a message and a receipt: `python -m benchmarks.bench_storage [--memories 20000]`.
+"""Measure the bytes of a memory, a message and a receipt: `python -m benchmarks.bench_storage [--memories 20000]`.
 
-They are the constants of docs/scaling.md. Tables of fewer rows would consist of half-empty pages.
+docs/scaling.md uses the results as constants. With fewer rows, most pages of the tables would be half empty.
 """
 
 import random

@@ -1,10 +1,10 @@
-"""Time searches by words over one large tenant: `python -m benchmarks.bench_text [--memories 100000] [--queries 200]`.
+"""Time full-text searches of one large tenant: `python -m benchmarks.bench_text [--memories 100000] [--queries 200]`.
 
-Texts are made of invented words whose frequencies fall as in natural language (Zipf); queries are drawn from the same
-words, so that most contain one that is in many rows. Each is searched twice: matched by every word, and with common
-words ranking only (ADR-0076). Prints the median and the 95th percentile of both, their ratios, and the share of the
-best 20 rows by all words that is still found; the same for queries of common words alone. Both rank what they find in
-the same way, so only the matching differs.
+Texts consist of invented words with the frequencies of natural language (Zipf); queries are drawn from the same words,
+so most contain a word that is in many rows. Each query is searched twice: once matching every word, and once with
+common words used only for ranking (ADR-0076). Prints the median and the 95th percentile of both, their ratios, and the
+share of the best 20 rows by all words that the second search finds; then the same for queries of common words only.
+Both searches rank in the same way, so only the matching differs.
 """
 
 import random
@@ -21,7 +21,7 @@ from benchmarks.timing import argument_parser, p95
 
 _BATCH = 1_000
 VOCABULARY_WORDS = 20_000
-#: The most frequent words, of which a query of common words is made.
+#: The most frequent words; queries of common words consist of them.
 _COMMON_WORDS = 60
 BEST_ROWS = 20
 WARM_UP_QUERIES = 10
@@ -62,7 +62,7 @@ def load_text_memories(tenant: Any, words: Sequence[str], memories: int) -> None
 
 
 def drawn_queries(words: Sequence[str], count: int) -> Iterator[tuple[str, str]]:
-    """Yield (kind, text) of queries: like the texts, and of the most frequent words alone."""
+    """Yield (kind, text) of queries: some like the texts, some of the most frequent words only."""
     draw = random.Random(11)
     some = zipf(words, draw)
     for _ in range(count):
@@ -87,7 +87,7 @@ def time_text_search(tenant: Any, text: str, *, drops: bool) -> tuple[float, lis
 
 
 def measure_text_search(tenant: Any, queries: Sequence[tuple[str, str]]) -> dict[str, list[tuple[float, float, float]]]:
-    """Return by kind, of each query: milliseconds by all words, by rare words, and the share of the best rows kept."""
+    """Return by kind, for each query: milliseconds by all words and by rare words, share of the best rows found."""
     measured: dict[str, list[tuple[float, float, float]]] = {}
     for number, (kind, text) in enumerate(queries):
         order = (False, True) if number % 2 else (True, False)

@@ -1,14 +1,15 @@
 """Load memories over HTTP and compare with the database alone: `python -m benchmarks.bench_writes [--memories 100000]`.
 
-Starts the servers as `make run` does, with worker and beat. `--clients` clients send bulks of 1,000 memories; meanwhile
-the nearest 200 are searched and compared with an exact search. Then:
+Starts the servers as `make run` does, with worker and beat. `--clients` clients send bulk requests of 1,000 memories;
+meanwhile, searches for the nearest 200 are compared with exact searches. Then:
 
-- **COPY + CREATE INDEX**: the finished rows and vectors, copied in binary into tables without constraints, then the
-  primary keys, the text index and the vector index. Its time / that of the load is the ratio of the goal.
-- **single write**: `POST memories`, in turn with an INSERT of a finished row and its vector into those tables.
-- **append**: `POST sessions/{id}/messages` of one message, and the context of a session of 10,000 messages and of 100.
+- **COPY + CREATE INDEX**: the finished rows and vectors are copied in binary format into tables without constraints;
+  then the primary keys, the text index and the vector index are created. The goal limits the ratio of this time to that
+  of the load.
+- **single write**: `POST memories`, alternating with an INSERT of a finished row and its vector into those tables.
+- **append**: `POST sessions/{id}/messages` with one message, and the contexts of sessions of 10,000 and 100 messages.
 
-Prints times, processor time by process and the memory of the web processes. `--keep FOLDER` leaves the database there.
+Prints times, processor time by process, and the memory of the web processes. `--keep FOLDER` keeps the database there.
 """
 
 import argparse
@@ -65,7 +66,7 @@ def bulk_bodies(memories: int) -> list[str]:
 
 
 class Usage:
-    """Processor seconds and memory of the processes below this one, by what they do."""
+    """Processor seconds and memory of the processes below this one, by purpose."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {"web": 0.0, "worker": 0.0, "postgres": 0.0}
@@ -87,7 +88,7 @@ class Usage:
 
 
 class RecallProbe(threading.Thread):
-    """Compares searches with exact ones of the same snapshot until `stop`."""
+    """Compares searches with exact ones of the same snapshot until `stop` is called."""
 
     def __init__(self, tenant_id: UUID) -> None:
         super().__init__(daemon=True)
@@ -101,13 +102,13 @@ class RecallProbe(threading.Thread):
             self.found.append((rows, share, search))
 
     def stop(self) -> None:
-        """End after the comparison that is running."""
+        """End after the current comparison."""
         self._ended.set()
         self.join()
 
 
 def recall_now(tenant_id: UUID, draw: random.Random) -> tuple[int, float, str]:
-    """Return memories in scope, the mean share of the nearest that a search finds, and its method."""
+    """Return the memories in scope, the mean share of the nearest that a search finds, and the method of the search."""
     from datetime import UTC, datetime
 
     from django.db import connection, transaction
@@ -143,7 +144,7 @@ class Target:
         self._local = threading.local()
 
     def post(self, path: str, body: Any) -> Any:
-        """Return the answer to a POST; a text is sent as it is. Raises `RuntimeError` unless it is 200 or 201."""
+        """Return the response to a POST; a text is sent unchanged. Raises `RuntimeError` unless it is 200 or 201."""
         client = getattr(self._local, "client", None) or HttpClient.open(self._port, self._key, timeout=600)
         self._local.client = client
         sent = body if isinstance(body, str) else json.dumps(body)
@@ -217,7 +218,7 @@ class Copies:
         return time.perf_counter() - start
 
     def insert(self) -> None:
-        """Insert another row and its vector, made of stored ones, in one transaction."""
+        """Insert one more row and its vector, derived from stored ones, in one transaction."""
         with self._owner.transaction():
             for name, number in (("copied_memory", "%(id)s"), ("copied_memoryembedding", "%(number)s")):
                 columns = self._columns(name)
@@ -231,7 +232,7 @@ class Copies:
 
 
 def single_writes(target: Target, copies: Copies, rounds: int) -> None:
-    """Print the time of single writes, in turn with plain insertions."""
+    """Print the times of single writes, measured alternately with plain insertions."""
     draw = random.Random(23)
     times: dict[str, list[float]] = {"POST memories": [], "INSERT": []}
     before = Usage()

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def throwaway_database(kept: Path | None = None) -> Iterator[None]:
-    """Start an embedded Postgres in a temporary folder, migrate it and set Django up on it; delete all of it at exit.
+    """Start an embedded Postgres in a temporary folder, migrate it and connect Django to it; delete it at exit.
 
-    With `kept`, use that folder and keep it.
+    With `kept`, that folder is used and kept.
     """
     folder = kept or Path(tempfile.mkdtemp(prefix="memory-platform-bench-"))
     folder.mkdir(parents=True, exist_ok=True)
@@ -69,7 +69,7 @@ def throwaway_database(kept: Path | None = None) -> Iterator[None]:
 
 
 def benchmark_scope(tenant_id: UUID, path: str = "", at: datetime = BENCHMARK_NOW) -> "SearchScope":
-    """Return the scope of a search for the memories of a tenant at a time."""
+    """Return a search scope: the memories of a tenant at a point in time."""
     from memories.services.store.moments import PointInTime
     from memories.store.search_scope import SearchScope
 
@@ -77,7 +77,7 @@ def benchmark_scope(tenant_id: UUID, path: str = "", at: datetime = BENCHMARK_NO
 
 
 def benchmark_actor() -> "Actor":
-    """Return the actor that the audit trail names."""
+    """Return the actor that the audit log names."""
     from memories.tenancy.audit import Actor
 
     return Actor.system("benchmark")
@@ -95,7 +95,7 @@ def new_benchmark_tenant(name: str) -> "Tenant":
 def store_in_batches(
     tenant: "Tenant", rows: "Iterable[NewMemory]", *, now: datetime, batch: int = 500, with_vectors: bool = True
 ) -> None:
-    """Store the memories, with vectors unless told otherwise."""
+    """Store the memories, by default with vectors."""
     from memories.embeddings.indexer import index_memories
     from memories.store.actions.store import store_memories
     from memories.tenancy.scopes import tenant_scope
@@ -110,7 +110,7 @@ def store_in_batches(
 
 @contextmanager
 def without_vector_index() -> Iterator[None]:
-    """Drop the vector index while vectors are loaded and build it at exit; single insertions take ten times as long."""
+    """Drop the vector index while vectors are loaded, build it at exit; single insertions take ten times as long."""
     from django.core.management import call_command
     from django.db import connections
 

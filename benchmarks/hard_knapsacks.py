@@ -1,7 +1,7 @@
-"""Knapsacks known to be hard, after Pisinger, "Where are the hard knapsack problems?" (2005), as scores and tokens.
+"""Instances of knapsack classes known to be hard, from Pisinger, "Where are the hard knapsack problems?" (2005).
 
-Scores are integer millionths from 1 to 1,000,000. A class called "... rounded" has the shape of its namesake, but its
-scores are fractions rounded to millionths, which hides the shape from common divisors.
+Scores are integer millionths from 1 to 1,000,000. A class named "... rounded" has the shape of the class without that
+suffix, but its scores are fractions rounded to millionths, which hides the shape from common divisors.
 """
 
 import random
@@ -9,13 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 MILLION = 1_000_000
-#: Weights are drawn from 1 to here if a class has a range.
+#: The highest weight of the classes that draw weights from a range.
 _MAX_TOKENS = 640
 
 
 @dataclass(frozen=True)
 class Instance:
-    """Scores in millionths and tokens, position by position."""
+    """Scores in millionths, and tokens, in the order of the items."""
 
     scores: list[int]
     tokens: list[int]
@@ -65,7 +65,7 @@ KNAPSACK_CLASS_NAMES = [*_BY_TOKENS, *_BY_DRAWS, "spanner"]
 
 
 def make(name: str, items: int, seed: int) -> Instance:
-    """Return an instance of the class; the same for the same arguments."""
+    """Return an instance of the class; equal arguments give equal instances."""
     draw = random.Random(f"{name} {items} {seed}")
     if name in _BY_TOKENS:
         pairs = [_BY_TOKENS[name](draw.randint(1, _MAX_TOKENS), draw) for _ in range(items)]

@@ -1,9 +1,9 @@
 """Learn when two memories are rivals (ADR-0119): `python -m benchmarks.learn_rivals [CONVERSATION...]`.
 
-The questions of `benchmarks/learning` name evidence and stale memories. Both are among the candidates of the real
-search: evidence and a stale memory are rivals, evidence and any other candidate are not. CONVERSATIONs in the format of
-the LoCoMo data set (which is not part of this project) add messages, of which none replaces another. For each corpus
-the average precision of pairs is printed as learned from the others; then the weights as learned from all.
+The questions of `benchmarks/learning` name evidence and stale memories, and the production search finds both among its
+candidates. Evidence and a stale memory are rivals; evidence and any other candidate are not. CONVERSATIONs in the
+format of the LoCoMo data set (which is not part of this project) add messages, which never replace each other. Prints,
+for each corpus, the average precision of pairs with weights learned from the others; then the weights learned from all.
 """
 
 from collections.abc import Iterator

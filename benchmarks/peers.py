@@ -1,8 +1,8 @@
-"""mem0 and LangGraph's PostgresStore, for `benchmarks.table`, which runs this in the environment of the peers.
+"""Run mem0 and LangGraph's PostgresStore for `benchmarks.table`, in the environment of the peers.
 
-Reads commands from standard input, one JSON object a line, and answers each with the milliseconds that it took. Both
-store their rows in the database of the URL given, with an HNSW index, and get the vectors of the same embedder. mem0
-stores texts as they are (`infer=False`), because there is no language model.
+Reads commands from standard input, one JSON object per line, and answers each with the milliseconds that it took. Both
+store their rows in the database with the given URL, with an HNSW index and vectors of the same embedder. mem0 stores
+texts unchanged (`infer=False`), because there is no language model.
 """
 
 import json

@@ -1,10 +1,10 @@
-"""Compare the schemas of two checkouts: what one database has and the other has not, object by object.
+"""Compare the database schemas of two checkouts, object by object.
 
     python -m benchmarks.schema_dumps BEFORE.sql                in one checkout: migrate an empty database, dump it
     python -m benchmarks.schema_dumps AFTER.sql                 in the other
-    python -m benchmarks.schema_dumps BEFORE.sql AFTER.sql      compare; exits with 1 where they differ
+    python -m benchmarks.schema_dumps BEFORE.sql AFTER.sql      compare; exits with 1 if they differ
 
-Columns and rows are compared whatever their order, rows without the numbers that follow from it.
+The order of columns and rows is ignored, and so are the numbers in rows that depend on it.
 """
 
 import os

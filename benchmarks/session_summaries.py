@@ -1,4 +1,4 @@
-"""The similarity of a question to the summary of a message's session (ADR-0102)."""
+"""The similarity of a question to the summary of the session of a message (ADR-0102)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby

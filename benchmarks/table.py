@@ -1,12 +1,13 @@
 """Print the table of docs/performance.md: `make bench`, or `python -m benchmarks.table [--rows 100000] [--rounds 100]`.
 
-Loads memories through HTTP bulk requests into a server started as by `make run`, then measures in one run, in turn with
-what each figure is compared with: contexts and the bare query, single writes and searches of mem0 and LangGraph's
-PostgresStore, messages of sessions, the console's pages, the packers, and a start of `make run`. `--million 1000000`
-adds the rows of `benchmarks.bench_million`, which take an hour. `--out FOLDER` gets `bench.json` and `bench.md`.
+Loads memories through HTTP bulk requests into a server started as by `make run`. Then measures in one run, each
+alternately with the call that it is compared with: contexts and the bare query, single writes and searches of mem0 and
+LangGraph's PostgresStore, messages of sessions, the console's pages, the packers, and a start of `make run`.
+`--million 1000000` adds the rows of `benchmarks.bench_million`, which takes an hour. `--out FOLDER` writes `bench.json`
+and `bench.md` there.
 
-The peers run in `.venv-bench`, which `make bench` creates from benchmarks/requirements-peers.txt. For a measure that is
-not possible, the table contains the reason.
+The peers run in `.venv-bench`, which `make bench` creates from benchmarks/requirements-peers.txt. If a measure is not
+possible, the table contains the reason.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Generated memories and the questions about them."""
+"""Generated memories, and questions about them."""
 
 import random
 import re

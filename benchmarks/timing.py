@@ -1,4 +1,4 @@
-"""Arguments, timing and tables of the benchmarks."""
+"""Command-line arguments, timing and tables shared by the benchmarks."""
 
 import argparse
 import gc

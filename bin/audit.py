@@ -1,7 +1,7 @@
-"""Ask for known vulnerabilities of every pinned package, by pip-audit in an environment of its own.
+"""Report known vulnerabilities of all pinned packages, with pip-audit in a separate environment.
 
-python bin/audit.py               fails unless every package has an answer (`make audit`)
-python bin/audit.py --optional    the same once a day; says by name what has no data, and passes (`make check`)
+python bin/audit.py               fails unless there is data about every package (`make audit`)
+python bin/audit.py --optional    at most once a day; reports missing data and passes (`make check`)
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""The architecture rules as functions over source text, so that a test can show each of them failing."""
+"""The architecture rules as functions over source text, so that tests can show that each of them fails."""
 
 import ast
 from collections.abc import Collection, Iterator
@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 APPS = ("memory_platform", "memories", "context", "compaction")
-#: Modules and packages of these names translate between the outside and the code below them.
+#: Modules and packages with these names are entry points: they translate between clients and the code below them.
 ENTRY_POINTS = ("api", "views", "admin", "management", "tasks", "templatetags", "urls", "api_urls")
 
 QUERY_WORDS = {
@@ -58,7 +58,7 @@ RAW_SQL_WORDS = {
 
 
 def raw_sql_in(source: str) -> list[int]:
-    """Return the lines that send a statement of their own to the database."""
+    """Return the lines that send their own SQL to the database."""
     functions = (
         (node.func.id, node.lineno)
         for node in ast.walk(ast.parse(source))
@@ -96,7 +96,7 @@ def built_sql_in(source: str) -> list[str]:
 
 
 class _Texts:
-    """Which expressions of a module consist of literals, whatever values the program has."""
+    """The expressions of a module that consist of literals, whatever values the program has."""
 
     def __init__(self, tree: ast.AST) -> None:
         self._values: dict[str, list[ast.expr]] = {}
@@ -114,7 +114,7 @@ class _Texts:
                     self._values.setdefault(target.id, []).extend(values)
 
     def are_written(self, node: ast.AST, followed: frozenset[str] = frozenset()) -> bool:
-        """Whether it is a literal or composed of literals; a name is what is assigned to it anywhere in the module."""
+        """Return whether it is a literal or composed of literals; a name counts as what the module assigns to it."""
         if isinstance(node, ast.Name):
             if node.id not in self._values:
                 return node.id.isupper()

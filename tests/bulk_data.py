@@ -1,4 +1,4 @@
-"""Many rows where a tenant has a few: copies of what is there, made by the database, each with its own id and time."""
+"""Fill a tenant with many rows: the database copies its existing rows, each copy with its own id and time."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -28,13 +28,13 @@ from memories.store.live_rows import ensure_partitions
 from memories.tenancy.scopes import admin_write_scope
 
 _PLACE = "agent=crowd/user=u"
-#: The id of the API key of a number.
+#: The id of the API key with a number.
 KEY_ID = "left(md5({number}::text), 8) || '.' || {number}"
 
 
 @dataclass(frozen=True)
 class BulkRowCounts:
-    """About how many rows there are afterwards, of each sort."""
+    """The approximate number of rows of each kind afterwards."""
 
     memories: int
     receipts: int
@@ -46,13 +46,13 @@ class BulkRowCounts:
 
     @classmethod
     def of(cls, memories: int) -> "BulkRowCounts":
-        """What a tenant with so many memories has beside them."""
+        """Return the counts of a tenant with this many memories."""
         return cls(memories, memories // 5, memories // 50, memories, memories // 5, memories // 20, memories // 100)
 
 
 @dataclass(frozen=True)
 class BulkCopies:
-    """Rounds of copies of the rows that a tenant has in a table: `base` is such a row, `n` the number of the round."""
+    """Copies of the rows that a tenant has in a table, in rounds: `base` is such a row, `n` the number of the round."""
 
     model: type[Model]
     values: Mapping[str, str] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class BulkCopies:
     joins: str = ""
 
     def insert(self, tenant: Tenant, wanted: int = 0, *, rounds: int = 0) -> int:
-        """As many rounds as `rounds`, or as lead to `wanted` rows; returns their number."""
+        """Insert `rounds` rounds, or as many as lead to `wanted` rows; return their number."""
         table, columns = self.model._meta.db_table, _columns(self.model)
         rows = f"FROM {table} base WHERE tenant_id = %s AND {self.where}"
         chosen = ({"id": copied("id")} | dict(self.values)).get
@@ -78,29 +78,29 @@ class BulkCopies:
 
 
 def _columns(model: type[Model]) -> list[str]:
-    """What an insert has to name: neither what the database generates nor what it counts."""
+    """Return the columns of an insert: all that the database neither generates nor numbers."""
     fields = model._meta.concrete_fields
     return [str(each.column) for each in fields if not isinstance(each, GeneratedField | AutoField)]
 
 
 def _plan_anew() -> None:
-    """Triggers and foreign keys go on with the plans of a small tenant otherwise: a whole table read for each row."""
+    """Discard cached plans: triggers and foreign keys would read a whole table for each row, as in a small tenant."""
     with connection.cursor() as cursor:
         cursor.execute("DISCARD PLANS")
 
 
 def copied(column: str, number: str = "n") -> str:
-    """The id of the copy, made in round `number`, of what a column names."""
+    """Return the id of the copy, made in round `number`, of the row that a column names."""
     return f"md5(base.{column}::text || ':' || {number})::uuid"
 
 
 def shift_round_back(*columns: str, by: str) -> dict[str, str]:
-    """Each round happened so much before the last."""
+    """Return columns whose times are earlier by this interval in each round."""
     return {column: f"base.{column} - n * interval '{by}'" for column in columns}
 
 
 def fill_with_bulk_rows(tenant: Tenant, size: BulkRowCounts) -> None:
-    """Fill a furnished tenant."""
+    """Fill a tenant that already has rows of the demo."""
     with admin_write_scope():
         paths = [parse_partition(f"{_PLACE}{number}") for number in range(size.partitions)]
         ensure_partitions(tenant.pk, paths)
@@ -126,7 +126,7 @@ def _crowd_memories(tenant: Tenant, size: BulkRowCounts) -> int:
         | shift_round_back("created_at", "valid_from", "recorded_from", by="3 hours"),
         where="archived_at IS NULL",
         joins="JOIN memories_partition place ON place.tenant_id = base.tenant_id "
-        # not of the round alone: all copies of a round would stand in one partition
+        # not on the round alone, or all copies of a round would be in one partition
         f"AND place.path = '{_PLACE}' || mod(abs(hashtext(base.id::text || n)::bigint), {size.partitions})",
     )
     rounds = memories.insert(tenant, size.memories)

@@ -1,4 +1,4 @@
-"""Work that begins at one moment, each in a thread and a connection of its own."""
+"""Calls that start at the same time, each in its own thread with its own connection."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +13,7 @@ Result = TypeVar("Result")
 
 
 def run_concurrently(works: Sequence[Callable[[], Result]]) -> list[Result | PlatformError]:
-    """What each gives, or the refusal it met; anything else that is raised, is raised here."""
+    """Return the result of each call, or the refusal that it raised; other exceptions are raised here."""
     gate = Barrier(len(works))
 
     def run(work: Callable[[], Result]) -> Result | PlatformError:
@@ -30,5 +30,5 @@ def run_concurrently(works: Sequence[Callable[[], Result]]) -> list[Result | Pla
 
 
 def concurrent_refusal_codes(works: Sequence[Callable[[], object]]) -> list[str]:
-    """The code of each refusal, "" where there was none."""
+    """Return the code of each refusal, "" for calls that were not refused."""
     return [found.code if isinstance(found, PlatformError) else "" for found in run_concurrently(works)]

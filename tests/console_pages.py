@@ -1,4 +1,4 @@
-"""Every page of the console and what it is looked at with: what the tests and the benchmark of all pages walk over.
+"""Every page of the console with the query strings with which tests and the benchmark of pages open it.
 
 Imports no model, so that `benchmarks/` may import it before Django is set up.
 """
@@ -15,7 +15,7 @@ from django.urls.converters import IntConverter
 _QUESTION = quote("A customer sees ERR_4012 on the display. What do we tell them?")
 _ASKED = f"query={_QUESTION}&partition=agent%3Dsupport"
 
-#: The name of each page's address, and the query strings it is opened with ("" is none).
+#: The name of each page's address, and the query strings with which it is opened ("" is none).
 PAGES: dict[str, tuple[str, ...]] = {
     "overview": ("",),
     "health": ("",),
@@ -49,7 +49,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     "account": ("",),
     "second-factor": ("",),
     "password-change": ("",),
-    # what an agent gets to read
+    # what an agent receives
     "tenant-overview": ("",),
     "context-compare": ("", f"left=adr-0040&right=conversation-recall&{_ASKED}"),
     "context-preview": ("", f"{_ASKED}&max_tokens=600", "query=x&max_tokens=0"),
@@ -79,7 +79,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     "scoring-retire": ("",),
     "scoring-compare": ("left=adr-0040+1&right=conversation-recall+1",),
     "scoring-assignments": ("",),
-    # how conversations shrink
+    # how conversations are compacted
     "partitions": ("", "partition=agent%3Dsupport"),
     "sessions": ("", "min_pressure=200"),
     "session": ("", "q=sensor"),
@@ -112,7 +112,7 @@ FRAGMENTS: dict[str, tuple[str, ...]] = {
     "health-summary": ("",),
     "job-notifications": ("",),
 }
-#: Addresses whose GET answers a piece of a page, a file, or leads on to another page.
+#: Addresses whose GET returns a part of a page, a file or a redirect.
 NO_PAGES = {
     *(
         "member-second-factor",
@@ -137,12 +137,12 @@ NO_PAGES = {
 }
 OPEN_TO_ALL = {"sign-in", "sign-in-code", "sign-out", "theme", "invitation"}
 PROBES = {"healthz", "readyz", "metrics"}
-#: What other addresses begin with.
+#: The beginnings of addresses that are not pages of the console.
 ELSEWHERE = {"admin/", "api/"}
 
 
 def with_result_address(address: str) -> str:
-    """The page together with the result that it else asks for when it is open."""
+    """Return the address of a page together with the result that it otherwise loads after it is open."""
     return f"{address}{'&' if '?' in address else '?'}whole=1"
 
 
@@ -159,7 +159,7 @@ class ConsolePage:
 
 
 def operator_patterns() -> list[URLPattern]:
-    """The addresses that an operator may open or post to: those that are neither REST, admin, nor health."""
+    """Return the addresses that an operator may open or post to: all except those of REST, admin and probes."""
     found: list[URLPattern | URLResolver] = []
     for entry in get_resolver().url_patterns:
         is_elsewhere = str(entry.pattern) in ELSEWHERE
@@ -168,13 +168,13 @@ def operator_patterns() -> list[URLPattern]:
 
 
 def converters_of(pattern: URLPattern) -> Mapping[str, Any]:
-    """The converters of what its address contains: of all with its name, the page's, which contains the tenant."""
+    """Return the converters of an address; of several with its name, those of the page, which include the tenant."""
     named = get_resolver().reverse_dict.getlist(pattern.name)
     return max((converters for *_, converters in named), key=len)
 
 
 def address_of(pattern: URLPattern, ids: Mapping[str, Any]) -> str:
-    """Its address for the rows that `ids` names: "budget.name" counts there alone, "memory_id" everywhere."""
+    """Return an address for the rows in `ids`: "budget.name" applies only to that page, "memory_id" to all."""
     wanted = {
         word: ids.get(f"{pattern.name}.{word}") or ids.get(word) or (1 if isinstance(each, IntConverter) else uuid4())
         for word, each in converters_of(pattern).items()
@@ -183,14 +183,14 @@ def address_of(pattern: URLPattern, ids: Mapping[str, Any]) -> str:
 
 
 def show_design_page(settings: Any, place: ConsolePage) -> None:
-    """The guide is there for developers only. Django forgets all compiled templates when `DEBUG` is set."""
+    """Set `DEBUG` only for the design page, which needs it; each change makes Django forget all compiled templates."""
     is_design = place.name == "design"
     if is_design != settings.DEBUG:
         settings.DEBUG = is_design
 
 
 def console_pages(ids: Mapping[str, Any], queries: Mapping[str, tuple[str, ...]] = PAGES) -> Iterator[ConsolePage]:
-    """Every page of `queries` with what it is looked at with."""
+    """Yield every page of `queries` with each of its query strings."""
     for pattern in operator_patterns():
         name = str(pattern.name)
         for query in queries.get(name, ()):

@@ -1,4 +1,4 @@
-"""What each address of the console takes, and from whom: written down here, so that no new address slips through."""
+"""The methods that each address of the console accepts, and the roles that may use them; all addresses are listed."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ VIEWER, _OPERATOR, ADMIN = Role
 
 @dataclass(frozen=True)
 class RoleRule:
-    """The least role that reads an address, and that posts to it; None where it does not take the method."""
+    """The lowest role that may read an address, and the lowest that may post to it; None if it rejects the method."""
 
     read: Role | None
     change: Role | None
@@ -18,7 +18,7 @@ class RoleRule:
         return self.read if method == "get" else self.change
 
 
-#: The least role to read, the least role to post, and the names of the addresses that this holds for.
+#: The lowest role to read, the lowest role to post, and the names of the addresses.
 TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
     (VIEWER, None): {
         *("overview", "health", "health-summary", "design", "job-notifications", "search", "tenant-overview", "jobs"),
@@ -73,7 +73,7 @@ TABLE: dict[tuple[Role | None, Role | None], set[str]] = {
         ),
         *("scoring-publish", "scoring-rollback", "scoring-retire"),
     },
-    # None changes what others see: a choice in a cookie, that somebody looks at a compaction, a query to link to.
+    # None of them changes what others see: a choice in a cookie, the presence at a compaction, a long query.
     (None, VIEWER): {
         *("shortcuts", "compaction-presence", "context-address"),
         *("saved-view-create", "saved-view-change", "saved-view-delete", "saved-view-restore"),

@@ -1,4 +1,4 @@
-"""Empties this process's database between tests, by the superuser: Django's `flush` takes a quarter of a second."""
+"""Empty this process's database between tests, as superuser: Django's `flush` takes a quarter of a second."""
 
 import os
 import time
@@ -8,11 +8,11 @@ from psycopg import sql
 
 from tests import servers
 
-#: Made by the migrations, and the groups of the roles once per run: the same for every test.
+#: Created by the migrations or once per run (the groups of the roles), and the same for every test.
 _KEPT = ("django_migrations", "django_content_type", "auth_permission", "auth_group", "auth_group_permissions")
-#: Beyond it a table gets a new file, or what tests rolled back would stand in its indexes for ever.
+#: Larger tables are truncated, because indexes would otherwise keep the entries of rows that tests rolled back.
 TABLE_BYTES_MAX = 1024 * 1024
-#: A request that is still under way may lock what is to be emptied; the database then ends one of the two.
+#: A running request may lock a table that is to be emptied; the database then cancels one of the two.
 _TRIES = 5
 _PAUSE_SECONDS = 0.5
 
@@ -36,7 +36,7 @@ def delete_all_rows() -> None:
 
 
 def delete_all_rows_if_grown() -> None:
-    """Do so where rows that were rolled back have filled a table: no vacuum runs beside the tests."""
+    """Remove the rows if those that were rolled back have filled a table: no vacuum runs during the tests."""
     with _connected() as connection:
         if _is_grown(_sizes(connection)):
             _empty(connection)
@@ -60,7 +60,7 @@ def _empty(connection: psycopg.Connection) -> None:
     if _is_grown(sizes):
         connection.execute(sql.SQL("TRUNCATE {}").format(tables))
         return
-    # Without triggers rows go in any order; the lock waits for whoever still writes.
+    # Without triggers, the order of rows does not matter; the lock waits for transactions that are still writing.
     connection.execute("SET LOCAL session_replication_role = replica")
     connection.execute(sql.SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(tables))
     for table, size in sizes.items():

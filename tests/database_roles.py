@@ -1,7 +1,7 @@
-"""The roles of the database in this process: `SET ROLE` in one connection, where the product changes connections.
+"""The database roles in this process: `SET ROLE` in one connection, where the product would change the connection.
 
-A test's transaction is one connection's. Tests themselves may do what any of the roles may; a request, a command and
-a task may do what theirs may.
+A test's transaction needs a single connection. Tests themselves have the permissions of all roles; requests, commands
+and tasks have only those of their own role.
 """
 
 import inspect
@@ -32,7 +32,7 @@ _own_close: Any = inspect.getattr_static(DatabaseWrapper, "_close")
 
 
 def take_roles_in_transactions() -> None:
-    """Let the connection of the tests belong to every role, and set its role where the product would change it."""
+    """Make the login of the tests a member of every role; set the role where the product would change connections."""
     make_member()
     for name, replacement in _REPLACED.items():
         setattr(DatabaseWrapper, name, replacement)
@@ -78,8 +78,8 @@ def _log_in(self: DatabaseWrapper, alias: str) -> None:
 
 
 def _set_role(self: DatabaseWrapper) -> str:
-    """Take the role; return the scope that is open."""
-    # no cursor of Django, or tests would count the statement as the request's
+    """Set the role; return the open row scope."""
+    # not a cursor of Django, or tests would count the statement as part of the request
     taken = self.connection.execute(_SET, [_ROLE[self.login].role if self.login in _ROLE else "none"])
     return str(taken.fetchone()[0] or "")
 
@@ -91,7 +91,7 @@ def _take_role(self: DatabaseWrapper) -> None:
 
 
 def _leave_role(self: DatabaseWrapper) -> None:
-    """Give the connection back as every other thread expects it."""
+    """Reset the role, because other threads may get the connection."""
     if self.connection is not None and self.login in _ROLE:
         with suppress(psycopg.Error):
             self.connection.execute("RESET ROLE")
@@ -113,7 +113,7 @@ _REPLACED = {
     "init_connection_state": _take_role,
     "_close": _leave_role,
     "pool": base.DatabaseWrapper.pool,
-    # which would have no role
+    # it would have no role
     "second_connection": lambda _: nullcontext(),
 }
 _OWN = {name: inspect.getattr_static(DatabaseWrapper, name) for name in _REPLACED}
@@ -121,7 +121,7 @@ _OWN = {name: inspect.getattr_static(DatabaseWrapper, name) for name in _REPLACE
 
 @contextmanager
 def own_connections() -> Iterator[None]:
-    """Let this thread change connections as the product does, outside of a test's transaction."""
+    """Let this thread change connections as the product does, outside a test's transaction."""
     wrapper: Any = connection
     wrapper.close()
     wrapper.close_pool()

@@ -1,4 +1,4 @@
-"""How often a block waits for the database."""
+"""Count how often a block waits for the database."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from psycopg import Connection
 
 @contextmanager
 def counted_waits(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """Record each time that a result is waited for."""
+    """Record each wait for a result."""
     waits: list[str] = []
     fetch = Connection.wait
 

@@ -1,4 +1,4 @@
-"""A tenant with something on every page: the demo's story, and what that leaves out."""
+"""A tenant with rows for every page: the demo, and rows that the demo lacks."""
 
 from io import StringIO
 from itertools import count
@@ -33,12 +33,12 @@ from tests.integration.scoring_helpers import prove
 BY = Actor.system("tests")
 TENANT = "Demo workshop"
 SECOND_MODEL = "hashed-ngram-512"
-#: Further apart than a test changes settings.
+#: The step exceeds the number of changes that a test makes to settings.
 _REVISIONS = count(1_000, 1_000)
 
 
 def load_demo_tenant(name: str = TENANT) -> Tenant:
-    """Loads it."""
+    """Load the demo and the rows that it lacks."""
     call_command("load_demo", "--tenant", name, stdout=StringIO())
     tenant = find_demo_tenant(name)
     now = timezone.now()
@@ -105,7 +105,7 @@ def copied_demo_tenant() -> Tenant:
 
 
 def console_page_ids(tenant: Tenant, username: str) -> dict[str, Any]:
-    """What `console_pages.places` needs: a row of each sort, the fullest there is."""
+    """Return the ids that `console_pages` needs: of each kind, the row with the most data."""
     with tenant_scope(tenant.pk):
         memory = Memory.objects.for_tenant(tenant.pk).get(content="Firmware 2.3.4 fixes ERR_4012.")
         compactions = Compaction.objects.for_tenant(tenant.pk)
@@ -135,6 +135,6 @@ def console_page_ids(tenant: Tenant, username: str) -> dict[str, Any]:
             "scoring-profile.name": "conversation-recall",
             **{f"scoring-{act}.name": "support-recall" for act in ("publish", "rollback", "retire")},
             "version": 1,
-            "scoring-publish.version": 2,  # which is evaluated beside the profile in use
+            "scoring-publish.version": 2,  # which is evaluated together with the profile in use
             "message_id": proposed.session.messages.earliest("sequence").pk,
         }

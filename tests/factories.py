@@ -1,4 +1,4 @@
-"""Rows for tests, made as the product makes them: through the actions, in the tenant's scope."""
+"""Rows for tests, created as the product creates them: through the actions, in the tenant's scope."""
 
 from datetime import UTC, datetime
 from itertools import count
@@ -21,7 +21,7 @@ _numbers = count(1)
 
 
 def make_tenant(name: str = "", *, now: datetime = FACTORY_NOW) -> Tenant:
-    """A tenant; without a name it gets a new one."""
+    """Return a tenant; without a name, it gets a new one."""
     with admin_write_scope():
         return create_tenant(name=name or f"tenant-{next(_numbers)}", by=TESTER, now=now)
 
@@ -29,7 +29,7 @@ def make_tenant(name: str = "", *, now: datetime = FACTORY_NOW) -> Tenant:
 def make_memory(
     tenant: Tenant, content: str = "", *, partition: str = "", is_embedded: bool = False, **fields: Any
 ) -> Memory:
-    """A stored memory; `fields` are those of `NewMemory` and `store_memories`. `is_embedded` gives it its vector."""
+    """Return a stored memory; `fields` are those of `NewMemory` and `store_memories`. `is_embedded` adds its vector."""
     actions: dict[str, Any] = {"now": FACTORY_NOW, "by": TESTER}
     actions |= {name: fields.pop(name) for name in ("now", "by", "refuses_recalled_text", "reach") if name in fields}
     text = content or f"memory number {next(_numbers)}"
@@ -43,7 +43,7 @@ def make_memory(
 
 
 def reread_memory(memory: Memory) -> Memory:
-    """The memory as the database has it now."""
+    """Return the memory as the database has it now."""
     with tenant_scope(memory.tenant_id):
         row: Memory = Memory.objects.for_tenant(memory.tenant_id).get(pk=memory.pk)
         return row
@@ -52,7 +52,7 @@ def reread_memory(memory: Memory) -> Memory:
 def make_key(
     tenant: Tenant, *scopes: str, partition: str = "", refuses_recalled_text: bool = True
 ) -> tuple[ApiKey, str]:
-    """A key and its plain text; read and write when no scopes are named."""
+    """Return a key and its plain text; without scopes, it may read and write."""
     with tenant_scope(tenant.pk):
         return create_api_key(
             tenant=tenant,

@@ -1,6 +1,6 @@
-"""Forms of pages as a browser sends them: with the state that the page shows, which a test need not look up.
+"""Forms of pages as a browser sends them: with the state that the page shows, so that tests need not look it up.
 
-`tests.conftest` makes every test client do so. A test that names the state itself, or sends "", is left alone.
+`tests.conftest` makes every test client do so. If a test gives the state itself, or sends "", it is not changed.
 """
 
 from collections.abc import Callable, Mapping
@@ -72,7 +72,7 @@ def _now(*_: object) -> Any:
     return timezone.now().isoformat()
 
 
-#: By the name of an address: the field, and what it is for the tenant, the names in the address, and the data.
+#: By the name of an address: the field, and how to compute it from the tenant, the names in the address, and the data.
 STATES: dict[str, tuple[str, Callable[..., Any]]] = {
     "alerts": ("replaces", lambda tenant_id, *_: state_of_rules(AlertRule.objects.all_kinds(tenant_id))),
     "budget-assignment-end": ("replaces", _assigned(BudgetProfileAssignment)),
@@ -93,7 +93,7 @@ STATES: dict[str, tuple[str, Callable[..., Any]]] = {
 
 
 def with_state(address: str, data: Any) -> Any:
-    """Return the data of a POST with the present state, if the form at the address names one and the data do not."""
+    """Return the data of a POST with the current state, if the form at the address has a state and the data lack it."""
     try:
         found = resolve(urlsplit(address).path)
     except Resolver404:
@@ -109,7 +109,7 @@ def with_state(address: str, data: Any) -> Any:
 
 
 def post_as_browsers_do() -> None:
-    """Have test clients send the state with every form that has it."""
+    """Let test clients send the state with every form that has one."""
     post: Any = Client.post
 
     def posted(self: Client, path: str, data: Any = None, *args: Any, **more: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What a page offers: where its links, forms and buttons lead, by the names of the addresses."""
+"""Where the links, forms and buttons of a page lead, by the names of the addresses."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from django.urls import Resolver404, resolve
 
 @dataclass
 class OfferedForm:
-    """A form of a page; nobody can send one without a button."""
+    """A form of a page; without a button, it cannot be submitted."""
 
     method: str = "get"
     addresses: set[str] = field(default_factory=set)
@@ -55,7 +55,7 @@ class _Reader(HTMLParser):
 
 
 def page_links(path: str, html: str) -> Iterator[tuple[str, str]]:
-    """Each method and name of an address that the page at `path` leads to; other sites and files are left out."""
+    """Return each method and name of an address that the page at `path` leads to, except other sites and files."""
     reader = _Reader()
     reader.feed(html)
     for method, address in sorted(reader.offers()):

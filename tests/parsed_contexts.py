@@ -1,4 +1,4 @@
-"""Rendered contexts and transcripts read back: what a test compares with that which went in."""
+"""Parse rendered contexts and transcripts, so that tests can compare the result with the input."""
 
 import json
 import re
@@ -34,7 +34,7 @@ _LABEL = re.compile(r'(name|call)=("(?:[^"\\]|\\.)*")')
 
 
 def parse_context(text: str, style: str = DEFAULT_STYLE) -> list[tuple[str, str]]:
-    """The (kind, text) pairs of a rendered context without days, exactly as they went in.
+    """Return the (kind, text) pairs of a rendered context without days, exactly as they were rendered.
 
     Raises `ValueError` for anything that `render_context` could not have written.
     """
@@ -42,7 +42,7 @@ def parse_context(text: str, style: str = DEFAULT_STYLE) -> list[tuple[str, str]
 
 
 def parse_dated_context(text: str, style: str = DEFAULT_STYLE, *, has_days: bool = True) -> list[tuple[str, str, str]]:
-    """The (kind, text, day) triples of a rendered context; with days, each memory has one and nothing else does."""
+    """Return the (kind, text, day) triples of a rendered context; with days, each memory and nothing else has one."""
     if style not in RENDER_STYLES:
         raise ValueError(f"unknown style {style!r}; known: {', '.join(RENDER_STYLES)}")
     if not text:
@@ -65,7 +65,7 @@ def parse_dated_context(text: str, style: str = DEFAULT_STYLE, *, has_days: bool
 
 
 def without_marks(text: str) -> str:
-    """The text whose hidden characters `show_hidden` showed."""
+    """Return the text whose hidden characters `show_hidden` made visible."""
 
     def unmarked(match: re.Match[str]) -> str:
         count = len(match[1])
@@ -75,7 +75,7 @@ def without_marks(text: str) -> str:
 
 
 def _with_day(kind: str, text: str) -> tuple[str, str, str]:
-    """A day is only looked for where one is written: other texts may begin like one."""
+    """A day is expected only where one is written, because other texts may begin like one."""
     found = _DAY.match(text) if kind in DATED_KINDS else None
     return (kind, text[found.end() :], found[1]) if found else (kind, text, "")
 
@@ -109,7 +109,10 @@ _PARSERS = {"markdown": _parse_markdown, "xml": _parse_xml, "json": _parse_json}
 
 
 def parse_transcript(text: str) -> list[ChatMessage]:
-    """The messages of a transcript, exactly as they went in. Raises `ValueError` for any other text."""
+    """Return the messages of a transcript, exactly as they were rendered.
+
+    Raises `ValueError` for any other text.
+    """
     if not text:
         return []
     marks = list(_MESSAGE_MARKER.finditer(text))

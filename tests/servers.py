@@ -1,4 +1,4 @@
-"""The embedded servers of a test run: started by the first pytest process, handed to xdist's workers."""
+"""The embedded servers of a test run: started by the first pytest process, shared with the workers of xdist."""
 
 import atexit
 import fcntl
@@ -25,16 +25,16 @@ from memory_platform.embedded.redis import start_redis
 RUNS = Path(tempfile.gettempdir()) / f"memory-platform-tests-{os.geteuid()}"
 WORKERS_MAX = 32
 FAST = {
-    # A test database may be lost: no waiting for the disk.
+    # A test database may be lost, so nothing waits for the disk.
     "fsync": "off",
     "synchronous_commit": "off",
     "full_page_writes": "off",
     "shared_buffers": "256MB",
-    # Tests roll back, and whoever analyses a table then finds only dead rows in it: the planner would take the next
-    # test's thousands for one and compare each with each. tests/database_cleanup.py clears up instead.
+    # Tests roll back, so an analysis would find only dead rows: the planner would then expect one row where the next
+    # test has thousands, and compare each with each. tests/database_cleanup.py removes the rows instead.
     "autovacuum": "off",
 }
-# Not the names that `manage.py provision` makes up: roles are the whole server's, and a test lets it do so.
+# Not the names that `manage.py provision` uses: roles belong to the whole server, and a test runs that command.
 OWNER, APP = DatabaseLogin("tests_owner", "owner-of-tests"), DatabaseLogin("tests_app", "app-of-tests")
 CONSOLE = DatabaseLogin("tests_console", "console-of-tests")
 MAINTENANCE = DatabaseLogin("tests_maintenance", "maintenance-of-tests")
@@ -44,12 +44,12 @@ _RUN = "TEST_RUN_FOLDER"
 
 
 def worker_number() -> int:
-    """0 for the process without workers and for xdist's controller, then 1, 2, ... for gw0, gw1, ..."""
+    """Return 0 in the process without workers and in xdist's controller, then 1, 2, ... for gw0, gw1, ..."""
     return int(os.environ.get("PYTEST_XDIST_WORKER", "gw-1").removeprefix("gw")) + 1
 
 
 def start_once() -> None:
-    """In a worker everything is there already; otherwise clear up after killed runs and start."""
+    """Start the servers, unless this is a worker; first clean up after killed runs."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         return
     RUNS.mkdir(exist_ok=True, mode=0o711)
@@ -72,9 +72,9 @@ def own_database() -> str:
 
 
 def own_folder(name: str) -> Path:
-    """A new folder that other OS users can pass through, for one more server of this process.
+    """Return a new folder that other OS users can access, for one more server of this process.
 
-    Through pytest's own folders they cannot: each new run of pytest closes those of all runs of the same user.
+    Folders of pytest do not allow that: each new run of pytest closes those of all runs of the same user.
     """
     folder = Path(tempfile.mkdtemp(prefix=f"{name}-{worker_number()}-", dir=os.environ[_RUN]))
     folder.chmod(0o711)
@@ -82,7 +82,7 @@ def own_folder(name: str) -> Path:
 
 
 def unused_port() -> int:
-    """A port of this machine that no outgoing connection gets meanwhile: the kernel gives those higher ones."""
+    """Return an unused port that no outgoing connection gets in the meantime: the kernel gives those higher ports."""
     for port in random.sample(range(15_000, 30_000), 50):
         with suppress(OSError), socket.create_server(("127.0.0.1", port)):
             return port
@@ -90,12 +90,12 @@ def unused_port() -> int:
 
 
 def superuser_parameters() -> dict[str, str]:
-    """The address of the server and the superuser's login, by the names that libpq uses."""
+    """Return the address of the server and the superuser's login, under the names that libpq uses."""
     return {key: str(value) for key, value in conninfo_to_dict(os.environ[SUPERUSER_URL]).items()}
 
 
 def use_own_database() -> None:
-    """This process's own database, Redis numbers and DATA_DIR, for itself and for the servers its tests start."""
+    """Configure this process's own database, Redis databases and DATA_DIR, also for servers that its tests start."""
     number, database = worker_number(), own_database()
     _provision_own_database()
     host = os.environ[SUPERUSER_URL].partition("?")[2]
@@ -111,7 +111,7 @@ def use_own_database() -> None:
         "DATABASE_MAINTENANCE_URL": f"postgres://{MAINTENANCE.role}:{MAINTENANCE.password}@/{database}?{host}",
         "CELERY_BROKER_URL": f"redis+socket://{socket}?virtual_host={2 * number}",
         "CACHE_URL": f"rediscache://{socket}?db={2 * number + 1}",
-        # Whatever a developer's shell or .env says, tests start from the defaults.
+        # Tests use the defaults, regardless of a developer's shell or .env.
         **dict.fromkeys(("EMBEDDING_PROVIDER", "EMBEDDING_BASE_URL", "EMBEDDING_API_KEY", "EMBEDDING_MODEL"), ""),
         "DEBUG": "0",
         "DJANGO_SETTINGS_MODULE": "memory_platform.settings",
@@ -125,7 +125,7 @@ def _provision_own_database() -> None:
 def fill_own_database(content: str, fill: Callable[[], None]) -> None:
     """Fill this process's database, or copy one that another process of the run has filled with the same `content`.
 
-    `fill` leaves no connection to it open.
+    `fill` must leave no connection to it open.
     """
     template = f"memory_{content}"
     with (
@@ -135,7 +135,7 @@ def fill_own_database(content: str, fill: Callable[[], None]) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if server.execute("SELECT FROM pg_database WHERE datname = %s", [template]).rowcount:
             _copy_database(server, template, own_database())
-            _provision_own_database()  # a copy has no rights of its own
+            _provision_own_database()  # a copy does not include the permissions
             return
         fill()
         if worker_number():

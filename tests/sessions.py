@@ -1,4 +1,4 @@
-"""Bare rows of sessions for tests of the tables themselves; everything else uses the actions."""
+"""Rows of sessions for tests of the tables themselves; all other tests use the actions."""
 
 from typing import Any
 

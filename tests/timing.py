@@ -1,4 +1,4 @@
-"""How the time of a piece of work grows with its input, how long it may take, and what is not traced meanwhile."""
+"""How processor time grows with the input, its limits, and what coverage does not trace."""
 
 import gc
 import sys
@@ -16,7 +16,7 @@ GROWTH_MAX = 2.3
 _RUNS = 3
 #: Multiples of the size of a stage at which its growth is measured until it is low enough.
 _SCALES = (1, 2, 4)
-#: Of the generated inputs of a test: those that follow hardly reach another line, and tracing doubles their time.
+#: Generated inputs of a test that are traced: later ones hardly reach another line, and tracing doubles their time.
 TRACED_EXAMPLES = 20
 
 
@@ -46,7 +46,7 @@ def assert_linear(work: Callable[[int], object], size: int) -> None:
 
 
 def seconds_of(work: Callable[[], object]) -> float:
-    """Return the processor time of a piece of work, without measuring its coverage."""
+    """Return the processor time of a call, without measuring its coverage."""
     tracer = sys.gettrace()
     gc.disable()  # how often it runs depends on everything else in this process
     sys.settrace(None)  # or the measurement of coverage would be most of what is timed

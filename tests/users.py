@@ -1,4 +1,4 @@
-"""Tenants, agents and operators for tests, made by the verbs that make real ones."""
+"""Tenants, agents and operators for tests, created by the actions of the product."""
 
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.contrib.auth.models import User
@@ -18,7 +18,7 @@ PASSWORD = "correct horse battery staple"
 
 
 class QuickHasher(PBKDF2PasswordHasher):
-    """Django's own hash in one round: a server with Django's settings knows what it made."""
+    """Django's own hash with one round: a server with Django's settings can verify it."""
 
     iterations = 1
 
@@ -29,7 +29,7 @@ def new_shared_tenant(name: str) -> Tenant:
 
 
 def new_key(tenant: Tenant, *scopes: str, partition: str = "") -> str:
-    """The plain text of a new key, confined to a partition where one is given."""
+    """Return the plain text of a new key, limited to a partition if one is given."""
     prefix = parse_partition(partition) if partition else None
     with tenant_scope(tenant.pk):
         _, plain = create_api_key(

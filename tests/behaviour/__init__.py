@@ -1,5 +1,5 @@
-"""Proves that a refactoring changes no behaviour: records what a checkout answers, and compares two recordings.
+"""Check that a refactoring changes no behaviour: record the responses of a checkout, and compare two recordings.
 
-It speaks HTTP to a server of its own and runs documented commands of manage.py, and imports nothing of the program, so
-the same code records a checkout from before and from after modules, fields and paths were renamed.
+The package sends HTTP requests to a separate server and runs documented commands of manage.py. It imports nothing of
+the program, so the same code can record checkouts from before and after a renaming of modules, fields or paths.
 """

@@ -17,9 +17,9 @@ EXAMPLES = PROJECT / "memory_platform" / "rest" / "api_examples.json"
 
 
 def main() -> int:
-    """Run the command line; 1 when two recordings differ."""
+    """Run the command line; return 1 if two recordings differ."""
     wanted = _parser().parse_args()
-    for number in (signal.SIGINT, signal.SIGTERM):  # so that the server is ended too
+    for number in (signal.SIGINT, signal.SIGTERM):  # so that the server is stopped as well
         signal.signal(number, _stop)
     if wanted.command == "examples":
         with running_server(PROJECT) as server:

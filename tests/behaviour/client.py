@@ -1,4 +1,4 @@
-"""HTTP requests to the server, with names translated on the way out and answers made comparable on the way in."""
+"""HTTP requests to the server, with names translated in requests and variable parts replaced in responses."""
 
 import http.client
 import json
@@ -10,7 +10,7 @@ from tests.behaviour.labels import Labels
 from tests.behaviour.names import Names
 
 TIMEOUT_SECONDS = 120
-#: What an answer promises beside its body; others name the server, the moment or the length.
+#: The recorded headers; others depend on the server, the time or the length.
 HEADERS = (
     "Content-Type",
     "Location",
@@ -35,7 +35,7 @@ HEADERS = (
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer as it came."""
+    """One response as received."""
 
     status: int
     headers: http.client.HTTPMessage
@@ -47,7 +47,7 @@ class Answer:
         return self.content.decode("utf-8", "replace")
 
     def json(self) -> Any:
-        """The body as JSON; its text where it is none."""
+        """The body as JSON, or as text if it is not JSON."""
         try:
             return json.loads(self.content) if self.content else None
         except ValueError:
@@ -55,7 +55,7 @@ class Answer:
 
 
 class Client:
-    """One connection, kept open, and opened again when the server closed it."""
+    """One connection, kept open, and opened again if the server has closed it."""
 
     def __init__(self, url: str, names: Names) -> None:
         self._address = urlsplit(url).netloc
@@ -63,7 +63,7 @@ class Client:
         self.names = names
 
     def send(self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None) -> Answer:
-        """The answer to a request whose path is already the server's own."""
+        """Return the response to a request whose path is already that of the server."""
         for attempt in (1, 2):
             try:
                 self._connection.request(method, path, body, headers or {})
@@ -86,7 +86,7 @@ class Client:
         headers: dict[str, str] | None = None,
         raw: bytes | None = None,
     ) -> Answer:
-        """The API's answer; path, query and body are given in the old names. `raw` is sent in place of `body`."""
+        """Return the API's response; path, query and body use the old names. `raw` replaces `body`."""
         path = self.names.path(path)
         if query:
             path += "?" + urlencode({self.names.fields.get(name, name): value for name, value in query.items()})
@@ -99,14 +99,14 @@ class Client:
         return self.send(method, path, content, sent)
 
     def read(self, body: Any, name: str) -> Any:
-        """The value of a field by its old name; `None` where the answer has none."""
+        """Return the value of a field by its old name, or `None` if the response has none."""
         return body.get(self.names.fields.get(name, name)) if isinstance(body, dict) else None
 
 
 def entry(answer: Answer, labels: Labels) -> dict[str, Any]:
-    """An answer of the API as it is recorded."""
+    """Return a response of the API in recorded form."""
     headers = {name: labels.text(answer.headers[name]) for name in HEADERS if answer.headers[name] is not None}
     if policy := headers.get("Content-Security-Policy"):
-        # Its directives come in an order that each process chooses anew.
+        # Each process sends its directives in another order.
         headers["Content-Security-Policy"] = "; ".join(sorted(policy.split("; ")))
     return {"status": answer.status, "headers": headers, "body": labels.value(answer.json())}

@@ -1,4 +1,4 @@
-"""Compares two recordings part by part, after the names of the first were replaced."""
+"""Compare two recordings part by part, after replacing the names of the first."""
 
 import difflib
 import json
@@ -16,17 +16,17 @@ TOLERANCE = 0.0005
 DURATION = "{measured}"
 SHOWN_LINES = 24
 _DECIMAL = re.compile(r"-?\d+\.\d+")
-#: Follows from when the database last counted its rows. Under a new name both are to stand here.
+#: Depends on when the database last counted its rows. If the field is renamed, add its new name here as well.
 ESTIMATES = {"index_rows"}
 
 
 def compare(
     before: dict[str, Any], after: dict[str, Any], names: Names, parts: Iterable[str], *, is_silent: bool = False
 ) -> bool:
-    """Print the counts and the differences of each part; returns whether there is any."""
+    """Print the counts and the differences of each part; return whether there are any."""
     is_different = False
     for part in parts:
-        # Lines of a page are no codes, whatever they say.
+        # In page texts, codes are not replaced.
         used = Names(paths=names.paths, texts=names.texts) if part == "pages" else names
         old = {_in_order(names.text(name)): _without_request(used, each) for name, each in before[part].items()}
         new = {_in_order(name): _without_request(Names(), each) for name, each in after[part].items()}
@@ -57,33 +57,33 @@ def _without_request(names: Names, recorded: dict[str, Any]) -> Any:
 
 
 def _in_order(name: str) -> str:
-    """`name` with the parameters of its query sorted: ids of a selection stand in it in any order."""
+    """Return `name` with the parameters of its query sorted, because the ids of a selection have no fixed order."""
     path, mark, query = name.partition("?")
     return path + mark + "&".join(sorted(query.split("&")))
 
 
 def _without_durations(lines: list[str]) -> list[str]:
-    """`lines` without those that say how long something took: pages leave out what took no time."""
+    """Return `lines` without those that state a duration: pages omit steps that took no time."""
     pairs = zip_longest(lines, lines[1:])
     return [line for line, following in pairs if DURATION not in line and following != DURATION]
 
 
 def _stable(value: Any) -> Any:
-    """`value` without fields that the database estimates."""
+    """Return `value` without fields that the database estimates."""
     if isinstance(value, dict):
         return {key: _stable(each) for key, each in value.items() if key not in ESTIMATES}
     return [_stable(each) for each in value] if isinstance(value, list) else value
 
 
 def _numbered(value: Any) -> Any:
-    """Keys sorted, and ids that nobody named numbered by their order in the value."""
+    """Return the value with sorted keys, and with ids that have no label numbered by their order in it."""
     text = json.dumps(value, ensure_ascii=False, sort_keys=True)
     numbers: dict[str, str] = {}
     return json.loads(UUID.sub(lambda match: numbers.setdefault(match.group(), f"id-{len(numbers) + 1}"), text))
 
 
 def _aligned(old: Any, new: Any) -> Any:
-    """`new` with every number that is within the tolerance as `old` has it, so that what differs is a difference."""
+    """Return `new` with the numbers of `old` where they are within the tolerance, so that only differences remain."""
     if isinstance(old, dict) and isinstance(new, dict):
         return {key: _aligned(old[key], each) if key in old else each for key, each in new.items()}
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
@@ -96,7 +96,7 @@ def _aligned(old: Any, new: Any) -> Any:
 
 
 def _differs_by_decimals(old: str, new: str) -> bool:
-    """Whether only decimal numbers differ, each by no more than one in its last place."""
+    """Return whether only decimal numbers differ, each by no more than one in its last place."""
     if _DECIMAL.sub("#", old) != _DECIMAL.sub("#", new):
         return False
     pairs = zip(_DECIMAL.findall(old), _DECIMAL.findall(new), strict=True)
@@ -104,7 +104,7 @@ def _differs_by_decimals(old: str, new: str) -> bool:
 
 
 def _is_reordered(old: dict[str, Any], new: dict[str, Any]) -> bool:
-    """Whether two pages have the same lines in another order: random ids may decide between equal rows."""
+    """Return whether two pages have the same lines in another order: random ids may decide between equal rows."""
     if "text" not in old or "text" not in new:
         return False
     return bool({**old, "text": sorted(old["text"])} == {**new, "text": sorted(new["text"])})

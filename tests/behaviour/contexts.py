@@ -1,4 +1,4 @@
-"""Part one: the memories of a recording are stored, and 500 contexts of them are recorded."""
+"""Part one: store the memories of a recording, and record 500 contexts of them."""
 
 import json
 import time
@@ -12,7 +12,7 @@ from tests.behaviour.labels import Labels, segment
 
 API = "/api/v1"
 FEEDBACK = ("POSITIVE", "POSITIVE", "NEGATIVE", "VERY_NEGATIVE")
-#: Contexts that only make the counts of retrievals differ.
+#: Contexts that serve only to make the retrieval counts differ.
 WARM_UP_REQUESTS = 25
 #: The others are stored in bulk.
 STORED_ONE_BY_ONE = 140
@@ -28,7 +28,7 @@ _SUMMARIES = {
 
 
 class Setup:
-    """Stores what all parts of a recording are about."""
+    """Stores the rows that all parts of a recording use."""
 
     def __init__(self, client: Client, labels: Labels, key: str) -> None:
         self._client = client
@@ -38,7 +38,7 @@ class Setup:
         self.summary_ids: list[str] = []
 
     def run(self) -> Material:
-        """Profiles, memo, memories, changes to them, links, votes and summaries; returns the ids for requests."""
+        """Create profiles, memo, memories, changes to them, links, votes and summaries; return the ids for requests."""
         self._write_profiles()
         self._must("PUT", f"{API}/memo", {"content": "We are a team of six. Answer briefly, name the source."})
         rows = memories(self._labels)
@@ -57,7 +57,7 @@ class Setup:
         return Material(self.memory_ids, self.summary_ids)
 
     def count_retrievals(self, server: Any, material: Material) -> None:
-        """Give some contexts and wait until the periodic job has counted what they packed."""
+        """Request some contexts and wait until the periodic job has counted their memories."""
         for number in range(WARM_UP_REQUESTS):
             body = context_request(number, self._labels, material) | {"max_tokens": 1500}
             self._client.call("POST", f"{API}/context", _plain(body), key=self._key)
@@ -118,7 +118,7 @@ class Setup:
 
 
 def record_contexts(client: Client, labels: Labels, key: str, material: Material) -> dict[str, Any]:
-    """The answers to the fixed requests, by their number."""
+    """Return the responses to the fixed requests, by their number."""
     wait = (labels.anchor - datetime.now(UTC)).total_seconds()
     time.sleep(max(wait, 0))
     recorded: dict[str, Any] = {}

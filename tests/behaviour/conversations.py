@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from tests.behaviour.endpoints import Endpoints
 
 TIMEOUT_SECONDS = 60.0
-#: States of work that goes on.
+#: States of unfinished work.
 UNFINISHED = ("queued", "running")
-#: What lists of this part are asked for with.
+#: The query parameters for lists of this part.
 LIST_QUERIES: tuple[dict[str, Any], ...] = ({}, {"page_size": 3}, {"page_size": 0}, {"cursor": "nonsense"})
 
 
 def settle(api: Endpoints, answer: Any) -> None:
-    """Wait for the end of the work that an answer named, if it named any."""
+    """Wait for the end of the work that a response named, if it named any."""
     deadline = time.monotonic() + TIMEOUT_SECONDS
     event = api.read(answer, "event_id")
     while event and time.monotonic() < deadline:
@@ -29,7 +29,7 @@ def settle(api: Endpoints, answer: Any) -> None:
 
 
 def hold_sessions(api: Endpoints) -> None:
-    """Sessions and messages; two compactions that are reviewed and rolled back."""
+    """Create sessions and messages, and two compactions that are reviewed and rolled back."""
     body = {
         "user_id": "bo",
         "model": "gpt-4o",
@@ -78,7 +78,7 @@ def _append(api: Endpoints, session: str, traveller: str) -> None:
 
 
 def _append_again(api: Endpoints, session: str) -> None:
-    """Messages that are in the session already, and a compaction without waiting for it."""
+    """Send messages that the session already contains, and start a compaction without waiting for it."""
     path = f"sessions/{session}"
     rows = [{**row, "source_id": f"row-{number}"} for number, row in enumerate(messages("Dana")[:30])]
     api.send("PATCH", path, {"max_context_tokens": 2000})
@@ -145,7 +145,7 @@ def _review(api: Endpoints, compaction: str, session: str, *, is_first: bool) ->
 
 
 def spread_journal(api: Endpoints) -> None:
-    """Label the memories that compaction stored by their text; give each its own creation day, too old to count."""
+    """Label the memories that compaction stored by their text, and give each its own day of creation in the past."""
     rows = []
     for query in ({"page_size": 500}, {"page_size": 500, "archived": "true"}):
         page = api.client.call("GET", "/api/v1/memories", key=api.keys["admin"], query=query).json()

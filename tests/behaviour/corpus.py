@@ -11,7 +11,7 @@ TOPICS = ("meetings", "health", "travel", "code", "home")
 KINDS = ("fact", "preference", "procedure", "episode", "synthesis", "idea")
 MEMORIES = 300
 REQUESTS = 500
-#: Requests of the present moment come first: they are answered within seconds of the anchor.
+#: Requests for the present time come first: they are answered within seconds of the anchor.
 LIVE_REQUESTS = 160
 MODELS = ("gpt-4o", "gpt-4", "claude-sonnet-4", "llama-3.1-70b", "an-unknown-model")
 
@@ -72,7 +72,7 @@ _TRICKY = (
 
 
 def memories(labels: Labels) -> list[dict[str, Any]]:
-    """The bodies of POST /api/v1/memories, oldest written last; every text and every creation day occurs once."""
+    """Return the bodies of POST /api/v1/memories; no text and no day of creation occurs twice."""
     random = Random(20_260_101)
     texts = _texts(random)
     days = random.sample(range(1, 420), len(texts))
@@ -86,7 +86,7 @@ def _texts(random: Random) -> list[str]:
         text = (random.choice((" ", " ", "\n", "\n\n"))).join(sentences)
         if text not in texts:
             texts.append(text)
-    # Near-duplicates: one word more.
+    # Near-duplicates, with one more word.
     return [*texts, *(f"Indeed, {text}" for text in texts[60:70])]
 
 
@@ -141,7 +141,7 @@ class Material:
 
 
 def context_request(number: int, labels: Labels, material: Material) -> dict[str, Any]:
-    """The body of the context request `number`; a `stable_with` names an earlier request as `#number`."""
+    """Return the body of the context request `number`; a `stable_with` names an earlier request as `#number`."""
     random = Random(77_000 + number)
     body: dict[str, Any] = {"max_tokens": _budget(random)}
     _add_question(random, body, material)
@@ -216,7 +216,7 @@ def _add_question(random: Random, body: dict[str, Any], material: Material) -> N
 
 
 def messages(traveller: str) -> list[dict[str, Any]]:
-    """Sixty messages of a traveller's conversation: questions, decisions, numbers, tool calls with long results."""
+    """Return sixty messages of a traveller's conversation: questions, decisions, numbers, long results of tools."""
     random = Random(4_711)
     rows: list[dict[str, Any]] = [{"role": "system", "content": "You plan trips. Never book without a confirmation."}]
     while len(rows) < 60:

@@ -1,4 +1,4 @@
-"""Part two: every endpoint of the API, answered and refused."""
+"""Part two: successful and refused requests to every endpoint of the API."""
 
 import json
 import re
@@ -16,7 +16,7 @@ METHODS = ("get", "post", "put", "patch", "delete")
 
 
 class Endpoints:
-    """Sends the requests of `steps`, each kind of request first in all the ways in which it is refused."""
+    """Sends the requests of `steps`; before the first one of each kind, sends its variants that are refused."""
 
     def __init__(self, client: Client, labels: Labels, keys: dict[str, str], material: Material) -> None:
         self.client = client
@@ -26,13 +26,13 @@ class Endpoints:
         self.recorded: dict[str, Any] = {}
         self._refused: set[str] = set()
         self._succeeded: set[tuple[str, str]] = set()
-        #: The first answer of each status, as it came, by the schema's name of the operation.
+        #: The first response of each status, as received, by the schema's name of the operation.
         self.examples: dict[str, dict[str, Any]] = {}
         answer = client.call("GET", "/api/schema/", query={"format": "json"}, key=keys["admin"])
         self._schema = answer.json()
 
     def run(self) -> dict[str, Any]:
-        """All answers by the request's number, method, path and purpose."""
+        """Return all responses by the number, method, path and purpose of the request."""
         for name in ("/healthz", "/readyz"):
             self.send("GET", name, key="")
         for step in steps.STEPS:
@@ -53,7 +53,7 @@ class Endpoints:
         raw: bytes | None = None,
         refusals: bool = True,
     ) -> Any:
-        """The answer's body, recorded; `label` names the id in it. The first of each shape is refused before."""
+        """Record and return the body of the response; `label` names the id in it. Refused variants are sent first."""
         path = path if path.startswith("/") else f"{API}/{path}"
         shape = f"{method} {self._template(path)}"
         if refusals and key and shape not in self._refused:
@@ -71,25 +71,25 @@ class Endpoints:
                 self.labels.name(identifier, label)
             else:
                 self.labels.name_literal(identifier, label)
-            # Recorded again: the label was not known when the answer came.
+            # Recorded again, because the label was not known when the response arrived.
             self._keep(answer, method, path, note, query, is_again=True)
         return content
 
     def etag(self, path: str) -> str:
-        """The ETag of a resource as it stands."""
+        """Return the current ETag of a resource."""
         return str(self.client.call("GET", f"{API}/{path}", key=self.keys["admin"]).headers["ETag"])
 
     def read(self, body: Any, name: str) -> Any:
-        """A field of an answer by its old name."""
+        """Return a field of a response by its old name."""
         return self.client.read(body, name)
 
     def missing(self) -> list[str]:
-        """Paths and methods of the schema that were not answered with success."""
+        """Return the paths and methods of the schema that have no successful response."""
         known = [f"{method.upper()} {path}" for path, methods in self._schema["paths"].items() for method in methods]
         return sorted(each for each in known if tuple(each.split(" ", 1)) not in self._succeeded)
 
     def schema(self) -> dict[str, Any]:
-        """The fields of every request and answer, by method and path without the names of its parameters."""
+        """Return the fields of every request and response, by method and path without the names of its parameters."""
         recorded = {}
         for path, methods in self._schema["paths"].items():
             for method, operation in methods.items():
@@ -118,7 +118,7 @@ class Endpoints:
         return {name: self._fields(each, depth + 1) for name, each in schema["properties"].items()}
 
     def _template(self, path: str) -> str:
-        """The schema's path that `path` is an instance of; a fixed segment wins over a parameter."""
+        """Return the schema's path that matches `path`; a fixed segment takes precedence over a parameter."""
         fitting = [each for each in self._schema["paths"] if re.fullmatch(re.sub(r"{[^}]*}", "[^/]+", each), path)]
         return min(fitting, key=lambda each: each.count("{")) if fitting else UUID.sub("{id}", path)
 
@@ -159,7 +159,7 @@ class Endpoints:
                 self._ask(method, path, each, f"refused: {note}", raw=raw)
 
     def _is_satisfied_without(self, path: str) -> bool:
-        """Whether an empty body is a whole request there, which would change something."""
+        """Return whether an empty body is a complete request there, which would change something."""
         return path.endswith(("/sessions", "/context", "/compact", "/roll-up", "/partitions"))
 
     def _refuse_method(self, path: str) -> None:

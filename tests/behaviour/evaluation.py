@@ -11,7 +11,7 @@ _FOOD = ("rye bread", "figs", "miso soup", "plums", "olives", "couscous", "kale"
 
 
 def prepare_evaluations(server: Server, labels: Labels, tenant: str) -> None:
-    """Evaluate the default profile and a draft on a corpus of invented people."""
+    """Evaluate the default profile and a draft on a corpus about invented people."""
     folder = server.data_dir / "small_corpus"
     folder.mkdir(exist_ok=True)
     random = Random(5)

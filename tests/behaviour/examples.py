@@ -1,4 +1,4 @@
-"""The examples of the API documentation: the first answer of each status that a fresh server gives to an operation."""
+"""The examples of the API documentation: the first response of each status that a new server gives to an operation."""
 
 import json
 import re
@@ -14,10 +14,10 @@ from tests.behaviour.profiles import publish_profile
 from tests.behaviour.recording import TENANTS, set_up
 from tests.behaviour.server import Server
 
-#: What an example shows of a long list and of a long text.
+#: How much an example shows of a long list and of a long text.
 ITEMS_MAX = 2
 CHARACTERS_MAX = 400
-#: The host of shown URLs, and what stands in place of secrets.
+#: The host in shown URLs, and the placeholder for secrets.
 EXAMPLE_URL = "https://memory.example.com"
 EXAMPLE_SECRET = "kEyPrEfX.this-text-is-shown-once"
 #: The statuses whose examples are the same for every operation; `memory_platform.rest.docs` writes them.
@@ -53,13 +53,13 @@ def record_examples(server: Server) -> tuple[dict[str, Any], list[str]]:
 
 
 def _retry_failed_run(server: Server, api: Endpoints) -> None:
-    """No run of a recording fails by itself: a finished one is marked as failed."""
+    """Mark a finished run as failed, because no run of a recording fails by itself."""
     event = server.manage("shell", "--no-imports", "-c", _FAIL_RUN)
     api.send("POST", f"events/{event}/retry", refusals=False)
 
 
 def write_examples(path: Path, examples: dict[str, Any]) -> None:
-    """Write them as JSON, an operation and status a line, so that a change is read in the differences."""
+    """Write them as JSON, one line per operation and status, so that diffs show what changed."""
     lines = []
     for name, answers in examples.items():
         shown = ",\n".join(

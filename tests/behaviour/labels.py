@@ -1,4 +1,4 @@
-"""Replaces what differs between two recordings of the same code: ids, secrets, times, nonces."""
+"""Replace what differs between two recordings of the same code: ids, secrets, times, nonces."""
 
 import re
 from datetime import UTC, date, datetime, timedelta
@@ -17,9 +17,9 @@ _WRITTEN = re.compile(rf"\b(\d{{1,2}}) ({_MONTHS})[a-z]*(?: (\d{{4}}))?(?:, (\d\
 _CURSOR = re.compile(r"\bcursor=[^&\"\s]+")
 _ETAG = re.compile(r"\b(\d+\.)[0-9a-f]{16}\b")
 _MEASURED = re.compile(r"\b[\d,]+(?:\.\d+)? ?(?:ms|MB|µs|milliseconds?|seconds?|s)\b")
-#: A time this near to the anchor is one of the recording itself.
+#: A time within this distance of the anchor belongs to the recording itself.
 RECORDING = timedelta(minutes=40)
-#: Days older than this were written by the corpus, not by the clock.
+#: Older days come from the corpus, not from the clock.
 REMEMBERED = timedelta(days=2700)
 #: Objects whose numbers are durations.
 TIMINGS = {"timings", "ms", "duration_ms", "latency"}
@@ -35,22 +35,22 @@ class Labels:
         self._literals: dict[str, str] = {}
 
     def name(self, identifier: str, label: str) -> None:
-        """Write `identifier` as `{label}` from now on; the first label stays."""
+        """Replace `identifier` with `{label}` from now on; an earlier label stays."""
         self._ids.setdefault(identifier, f"{{{label}}}")
         # Pages shorten ids.
         for shown in (identifier[:8], identifier[:13]):
             self._ids.setdefault(shown, f"{{{label}}}")
 
     def name_literal(self, text: str, label: str) -> None:
-        """Write `text`, such as a key's prefix, as `{label}` wherever it occurs."""
+        """Replace `text`, such as a key's prefix, with `{label}` wherever it occurs."""
         self._literals[text] = f"{{{label}}}"
 
     def knows(self, identifier: str) -> bool:
-        """Whether it has a label."""
+        """Return whether it has a label."""
         return identifier in self._ids
 
     def text(self, text: str) -> str:
-        """`text` without anything random. Ids without a label stay; the comparison numbers them."""
+        """Return `text` without random parts. Ids without a label stay; the comparison numbers them."""
         text = text.replace(self.origin, "{origin}").replace(self.origin.partition("://")[2], "{host}")
         for literal, label in self._literals.items():
             text = text.replace(literal, label)
@@ -61,12 +61,12 @@ class Labels:
         return _ISO_DAY.sub(lambda match: self._day(date.fromisoformat(match.group())), text)
 
     def page_text(self, text: str) -> str:
-        """`text` of a page: as `text`, also without written dates and durations."""
+        """Return the text of a page without random parts, written dates and durations."""
         text = _WRITTEN.sub(self._written, self.text(text))
         return _AGO.sub("{ago}", _MEASURED.sub("{measured}", _SHORTENED.sub("{id}", text)))
 
     def value(self, value: Any) -> Any:
-        """A JSON value without anything random at any depth."""
+        """Return a JSON value without random parts at any depth."""
         if isinstance(value, dict):
             return {
                 self.text(key): "#" if key in TIMINGS or key.endswith("_ms") else self.value(below)
@@ -77,7 +77,7 @@ class Labels:
         return self.text(value) if isinstance(value, str) else value
 
     def time(self, *, days: float = 0.0, minutes: float = 0.0) -> str:
-        """ISO text of the moment so long before the anchor."""
+        """Return the time this long before the anchor, as ISO text."""
         return (self.anchor - timedelta(days=days, minutes=minutes)).isoformat()
 
     def _moment(self, text: str) -> str:
@@ -111,5 +111,5 @@ class Labels:
 
 
 def segment(text: str) -> str:
-    """`text` as one segment of a path."""
+    """Return `text` as one segment of a path."""
     return quote(text, safe="")

@@ -37,7 +37,7 @@ def exchange_files(api: Endpoints) -> None:
 
 
 def tidy_up(api: Endpoints) -> None:
-    """Hygiene lists, once the periodic job has filled one, and an action on each that has rows."""
+    """Record the hygiene lists, once the periodic job has filled one, and an action on each that has rows."""
     names: list[str] = []
     deadline = time.monotonic() + TIMEOUT_SECONDS
     while not names and time.monotonic() < deadline:
@@ -65,7 +65,7 @@ def evaluate_profiles(api: Endpoints) -> None:
 
 
 def watch_tenant(api: Endpoints) -> None:
-    """A rule and a destination of alerts, its test, its removal and restoring it."""
+    """A rule and a destination of alerts; the destination is tested, removed and restored."""
     api.send("GET", "alert-rules", refusals=False)
     api.send("GET", "alert-rules/contradictions", refusals=False)
     api.send("PATCH", "alert-rules/contradictions", {"enabled": True, "threshold": 5}, refusals=False)
@@ -81,7 +81,7 @@ def watch_tenant(api: Endpoints) -> None:
 
 
 def erase_and_retain(api: Endpoints) -> None:
-    """A retention policy, and the erasure of a person; the last request of all."""
+    """A retention policy, and the erasure of a person, which is the last request."""
     policy = {"partition": "user=greta", "days": 365, "age_from": "created"}
     identifier = api.read(api.send("POST", "retention-policies", policy, refusals=False), "id")
     api.send("GET", "retention-policies", refusals=False)

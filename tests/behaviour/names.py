@@ -1,4 +1,4 @@
-"""What a refactoring renamed: fields, codes, paths and texts, each from the old name to the new."""
+"""The names that a refactoring changed: fields, codes, paths and texts, each from the old name to the new one."""
 
 import json
 import re
@@ -8,13 +8,13 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-#: In a path of the file, a segment in braces stands for any one segment.
+#: In a path of the file, a segment in braces matches any one segment.
 _PLACEHOLDER = re.compile(r"\\\{\w*\\\}")
 
 
 @dataclass(frozen=True)
 class Names:
-    """The four tables; empty ones leave everything as it is."""
+    """The four tables; empty ones change nothing."""
 
     fields: Mapping[str, str] = field(default_factory=dict)
     codes: Mapping[str, str] = field(default_factory=dict)
@@ -22,18 +22,18 @@ class Names:
     texts: Mapping[str, str] = field(default_factory=dict)
 
     def path(self, text: str) -> str:
-        """`text` with every renamed path in it replaced, the longest old path first; what follows it stays."""
+        """Return `text` with every renamed path replaced, the longest old path first; the rest stays."""
         return self._rename_paths(text)
 
     def text(self, text: str) -> str:
-        """`text` with renamed paths and reworded texts replaced."""
+        """Return `text` with renamed paths and reworded texts replaced."""
         renamed = self._rename_paths(text)
         for old in sorted(self.texts, key=len, reverse=True):
             renamed = renamed.replace(old, self.texts[old])
         return renamed
 
     def value(self, value: Any) -> Any:
-        """A JSON value with fields, codes, paths and texts replaced at any depth."""
+        """Return a JSON value with fields, codes, paths and texts replaced at any depth."""
         if isinstance(value, dict):
             return {self.fields.get(key, key): self.value(below) for key, below in value.items()}
         if isinstance(value, list):
@@ -43,7 +43,7 @@ class Names:
         return value
 
     def request(self, value: Any) -> Any:
-        """A request's body with fields and codes replaced, and texts as they are: they are data."""
+        """Return a request body with fields and codes replaced; texts are data and stay unchanged."""
         if isinstance(value, dict):
             return {self.fields.get(key, key): self.request(below) for key, below in value.items()}
         if isinstance(value, list):
@@ -56,7 +56,7 @@ class Names:
 
 
 def read_names(path: Path | None) -> Names:
-    """The tables of a JSON file; empty ones without it. Raises `ValueError` for a table it does not know."""
+    """Return the tables of a JSON file, or empty ones without a file. Raises `ValueError` for an unknown table."""
     if path is None:
         return Names()
     tables = json.loads(path.read_text())
@@ -67,7 +67,7 @@ def read_names(path: Path | None) -> Names:
 
 @lru_cache(maxsize=8)
 def _path_rules(paths: tuple[tuple[str, str], ...]) -> tuple[re.Pattern[str], list[tuple[re.Pattern[str], str]]]:
-    """One pattern that finds any old path, the longest first, and for each its own pattern with its new path."""
+    """Return one pattern that finds any old path, the longest first, and for each its own pattern with its new path."""
     rules = [
         (_PLACEHOLDER.sub(r"([^/?#\\s\"]+)", re.escape(old)), new)
         for old, new in sorted(paths, key=lambda pair: len(pair[0]), reverse=True)

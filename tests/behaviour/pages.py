@@ -10,31 +10,31 @@ from tests.behaviour.client import Answer, Client
 from tests.behaviour.labels import UUID, Labels
 from tests.behaviour.visible import read_page
 
-#: So many pages of one shape are read: the same path but for ids and numbers.
+#: The maximum number of pages of one shape, that is with paths that differ only in ids and numbers.
 PAGES_PER_PATH = 6
-#: So many of one path with the same names in its query.
+#: The maximum number of pages of one path with the same names in its query.
 PAGES_PER_QUERY = 2
-#: So many of one path in all.
+#: The maximum number of pages of one path.
 PAGES_PER_SHAPE = 12
 PAGES_MAX = 800
 _NOT_PAGES = ("/static/", "/api/", "/sign-out", "/media/", "/metrics", "/healthz", "/readyz")
-#: Of Django admin the index, the apps and the forms for adding; the order of its lists depends on random ids.
+#: In Django admin, only the index, the apps and the forms for adding: the order of its lists depends on random ids.
 _ADMIN_PAGE = re.compile(r"/admin/(?:\w+/)?(?:\w+/add/)?$")
-#: Rows that are equal in what they are sorted by stand in the order of random ids.
+#: Rows with equal sort keys are in the order of random ids.
 _SORTED = "sort"
 _NUMBER = re.compile(r"^\d+$")
 
 
 @dataclass
 class Console:
-    """A signed-in person's browser without scripts."""
+    """The browser of a person who is signed in, without scripts."""
 
     client: Client
     labels: Labels
     cookies: dict[str, str] = field(default_factory=dict)
 
     def sign_in(self, username: str, password: str) -> None:
-        """Send the form of the page that the console opens with. Raises `RuntimeError` when that is refused."""
+        """Submit the sign-in form of the console. Raises `RuntimeError` if the sign-in is refused."""
         page = self.get("/")
         while page.status in {301, 302}:
             path = page.headers["Location"]
@@ -49,11 +49,11 @@ class Console:
             raise RuntimeError(f"signing in answers {answer.status}")
 
     def get(self, path: str, *, is_fragment: bool = False) -> Answer:
-        """The answer to one GET."""
+        """Return the response to one GET."""
         return self.send("GET", path, None, {"HX-Request": "true"} if is_fragment else {})
 
     def send(self, method: str, path: str, body: bytes | None, headers: dict[str, str] | None = None) -> Answer:
-        """One request with the cookies so far."""
+        """Send one request with the current cookies."""
         sent = {"Cookie": "; ".join(f"{name}={value}" for name, value in self.cookies.items()), **(headers or {})}
         if body is not None:
             sent |= {"Content-Type": "application/x-www-form-urlencoded", "Referer": f"{path}"}
@@ -78,7 +78,7 @@ class Crawl:
         self.pages: dict[str, Any] = {}
 
     def run(self, start: str) -> dict[str, Any]:
-        """All pages by their labelled address."""
+        """Return all pages by their labelled address."""
         self._add(start, start, is_fragment=False)
         while self._queue and len(self.pages) < PAGES_MAX:
             path, is_fragment = self._queue.popleft()
@@ -130,7 +130,7 @@ class Crawl:
         )
 
     def _name_ids(self, path: str, shape: str) -> None:
-        """Ids that the recording did not make are labelled by the order in which links name them."""
+        """Label ids that the recording did not create by the order in which links name them."""
         for identifier in UUID.findall(path):
             if not self._labels.knows(identifier):
                 self._named[shape] += 1

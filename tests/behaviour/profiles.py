@@ -97,7 +97,7 @@ def write_golden_questions(api: Endpoints) -> None:
 
 
 def write_prompts(api: Endpoints) -> None:
-    """The prompt of summaries and its versions."""
+    """The prompt for summaries and its versions."""
     standard = api.send("GET", "prompts")
     text = str(api.read(standard, "text") or "Summarise the conversation.") + "\nName every train by its number."
     api.send("PUT", "prompts", {"text": text})
@@ -108,7 +108,7 @@ def write_prompts(api: Endpoints) -> None:
 
 
 def publish_profile(api: Endpoints) -> None:
-    """A scoring profile that was evaluated: publish it, return to it, retire it."""
+    """Publish a scoring profile that was evaluated, roll back to it, and retire it."""
     path = "profiles/relevant"
     api.send("POST", f"{path}/publish", PUBLISH)
     api.send("GET", path, None, "published")
@@ -120,9 +120,10 @@ def publish_profile(api: Endpoints) -> None:
 
 
 def prepare_pages(api: Endpoints) -> None:
-    """Changes that leave few rows of one moment on the first pages of lists: random ids decide between those.
+    """Make changes so that few rows of the first pages have equal times, whose order would depend on random ids.
 
-    As many changes as the first pages of the audit trail show, and in place of the snapshots one with a single change.
+    Makes as many changes as the first pages of the audit log show, and replaces the snapshots with one that differs by
+    a single change.
     """
     key = api.keys["admin"]
     memories = [f"/api/v1/memories/{memory}" for memory in api.material.memories[60:220]]

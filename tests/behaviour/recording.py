@@ -1,4 +1,4 @@
-"""One recording: a tenant is set up, and contexts, answers and pages are recorded, in this order."""
+"""One recording: create a tenant, then record contexts, responses and pages, in this order."""
 
 import gzip
 import json
@@ -21,18 +21,18 @@ from tests.behaviour.visible import read_page
 
 TENANTS = ("acme", "other")
 OPERATOR = "ada"
-#: Storing takes less; the first context is asked for at the anchor, in every recording as long after it was stored.
+#: Storing takes less time. In every recording, the first context is requested at the anchor, so ages are the same.
 ANCHOR_AFTER = timedelta(seconds=75)
-#: Nothing may be recorded on both sides of midnight: pages count days.
+#: A recording must not span midnight, because pages count days.
 QUIET_MINUTES = 40
-#: A page that shows what periodic jobs still have to do is asked so often; it has to stay the same so many times.
+#: The interval at which a page with the state of periodic jobs is requested, and how many responses must be equal.
 POLL_SECONDS = 4.0
 QUIET_POLLS = 4
 QUIET_TIMEOUT_SECONDS = 150.0
 
 
 def record(server: Server, names: Names) -> dict[str, Any]:
-    """The recording of a fresh server, as JSON."""
+    """Return the recording of a new server, as JSON."""
     server.pause_schedule()
     _refuse_midnight()
     progress = _Progress()
@@ -85,7 +85,7 @@ def write_recording(path: Path, recorded: dict[str, Any]) -> None:
 
 
 def read_recording(path: Path) -> dict[str, Any]:
-    """What `write_recording` wrote."""
+    """Return what `write_recording` wrote."""
     recorded: dict[str, Any] = json.loads(gzip.decompress(path.read_bytes()))
     return recorded
 

@@ -1,4 +1,4 @@
-"""A running server of a checkout, with a data directory of its own."""
+"""A running server of a checkout, with its own data directory."""
 
 import os
 import shutil
@@ -19,7 +19,7 @@ POLL_SECONDS = 0.3
 
 
 class Server:
-    """Everything that one `python -m memory_platform.embedded` runs."""
+    """All processes that one `python -m memory_platform.embedded` starts."""
 
     def __init__(self, checkout: Path, data_dir: Path, port: int) -> None:
         self.checkout = checkout
@@ -27,7 +27,7 @@ class Server:
         self.port = port
         self.url = f"http://127.0.0.1:{port}"
         self._python = str(checkout / ".venv" / "bin" / "python")
-        # Nothing of the caller's environment may configure the server.
+        # The caller's environment must not configure the server.
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR") if name in os.environ}
         self._env = kept | {
             "DATA_DIR": str(data_dir),
@@ -49,7 +49,7 @@ class Server:
         )
 
     def wait_until_ready(self) -> None:
-        """Return when /readyz answers 200. Raises `RuntimeError` with the log's end when it does not in time."""
+        """Return when /readyz returns 200. Raises `RuntimeError` with the end of the log if it does not in time."""
         deadline = time.monotonic() + START_TIMEOUT_SECONDS
         while time.monotonic() < deadline and self._process.poll() is None:
             with (
@@ -61,7 +61,7 @@ class Server:
         raise RuntimeError(f"the server is not ready: {(self.data_dir / 'recording.log').read_text()[-2000:]}")
 
     def manage(self, *arguments: str) -> str:
-        """What a command of manage.py prints on standard output. Raises `RuntimeError` when it fails."""
+        """Return what a command of manage.py prints on standard output. Raises `RuntimeError` if it fails."""
         done = subprocess.run(
             [self._python, "manage.py", *arguments], cwd=self.checkout, env=self._env, capture_output=True, text=True
         )
@@ -70,15 +70,15 @@ class Server:
         return done.stdout.strip()
 
     def pause_schedule(self) -> None:
-        """Stop the periodic jobs: what they change would depend on when they run."""
+        """Stop the periodic jobs: their changes would depend on when they run."""
         self._signal_beat(signal.SIGSTOP)
 
     def resume_schedule(self) -> None:
-        """Let the periodic jobs run again; those that are due run at once."""
+        """Resume the periodic jobs; those that are due run immediately."""
         self._signal_beat(signal.SIGCONT)
 
     def stop(self) -> None:
-        """End the server and all it started."""
+        """Stop the server and all processes that it started."""
         with suppress(RuntimeError):
             self.resume_schedule()
         self._process.send_signal(signal.SIGINT)
@@ -94,7 +94,7 @@ class Server:
             if not folder.name.isdecimal():
                 continue
             with suppress(OSError):
-                # Forked from the supervisor, or in a checkout of before a program of its own.
+                # Forked from the supervisor, or, in an older checkout, a separate program.
                 names = [(folder / "comm").read_bytes().strip(), *(folder / "cmdline").read_bytes().split(b"\0")]
                 parent = (folder / "stat").read_text().rpartition(")")[2].split()[1]
                 if int(parent) == self._process.pid and b"beat" in names:
@@ -105,7 +105,7 @@ class Server:
 
 @contextmanager
 def running_server(checkout: Path) -> Iterator[Server]:
-    """Start the server of `checkout` on a free port with an empty data directory; end it and delete that at exit."""
+    """Start the server of `checkout` on a free port with an empty data directory; stop it and delete that at exit."""
     data_dir = Path(tempfile.mkdtemp(prefix="behaviour-"))
     data_dir.chmod(0o711)
     server = Server(checkout.resolve(), data_dir, _free_port())

@@ -109,7 +109,7 @@ _SEARCHES: tuple[dict[str, Any], ...] = (
 
 
 def link_memories(api: Endpoints) -> None:
-    """Links, votes and what lists them."""
+    """Links, votes and the lists that show them."""
     source, target = api.material.memories[5], api.material.memories[9]
     body = {"source_id": source, "target_id": target, "kind": "follows"}
     link = api.send("POST", "links", body, label="link")["id"]
@@ -168,7 +168,7 @@ def give_contexts(api: Endpoints) -> None:
 
 
 def _sort_votes(api: Endpoints) -> None:
-    """Votes on the memories of a context come in no order."""
+    """The votes on the memories of a context have no fixed order."""
     body = next(reversed(api.recorded.values()))["body"]
     for rows in (each for each in body.values() if isinstance(each, list)):
         rows.sort(key=lambda row: str(api.read(row, "memory_id") or row))
@@ -240,7 +240,7 @@ def _write_keys(api: Endpoints) -> None:
 
 
 def _follow(api: Endpoints, accepted: Any) -> None:
-    """Wait for the end of the work that an answer named, then record it."""
+    """Wait for the end of the work that a response named, then record it."""
     event = api.read(accepted, "event_id")
     if not event:
         return

@@ -1,4 +1,4 @@
-"""What a person reads of a page, and where it leads."""
+"""The text of a page that a person reads, and its links."""
 
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -14,7 +14,7 @@ _TYPED = {"text", "search", "number", "submit", "button", "email", "url", "datet
 
 @dataclass
 class Page:
-    """Lines of visible text, addresses of links and of fragments that the page asks for."""
+    """Lines of visible text, and the addresses of links and of fragments that the page requests."""
 
     lines: list[str] = field(default_factory=list)
     links: list[str] = field(default_factory=list)
@@ -64,7 +64,7 @@ class _Reader(HTMLParser):
 
 
 def read_page(html: str) -> Page:
-    """The visible text of `html` in lines, one a block, with attributes that are read out, and its addresses."""
+    """Return the visible text of `html`, a line per block, with attributes for screen readers, and its addresses."""
     reader = _Reader()
     reader.feed(html)
     reader.close()

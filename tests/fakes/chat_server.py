@@ -1,4 +1,4 @@
-"""A local server that speaks OpenAI's `/v1/chat/completions`: real HTTP, well-behaved or not, in named modes."""
+"""A local server for OpenAI's `/v1/chat/completions`: real HTTP, with named modes for correct and faulty responses."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from compaction.pipeline.summarisers.openai_chat import OpenAIChatSummariser
 
 FAKE_CHAT_MODEL = "gpt-4o"
 FAKE_CHAT_API_KEY = "sk-test"
-#: Not sent: how long to wait after each byte.
+#: Not sent: the pause after each byte.
 DRIP = "Drip"
 
 ChatAnswer = tuple[int, dict[str, Any], dict[str, str]]
@@ -23,7 +23,7 @@ ChatMode = Callable[["ChatServer", dict[str, Any]], ChatAnswer]
 
 
 def completion(content: Any, finish_reason: str = "stop") -> ChatAnswer:
-    """A chat completion of this content."""
+    """Return a chat completion with this content."""
     message = {"role": "assistant", "content": content}
     choice = {"index": 0, "message": message, "finish_reason": finish_reason}
     return (
@@ -34,7 +34,7 @@ def completion(content: Any, finish_reason: str = "stop") -> ChatAnswer:
 
 
 def lines_of(body: dict[str, Any]) -> list[dict[str, Any]]:
-    """The numbered lines that the summariser sent."""
+    """Return the numbered lines that the summariser sent."""
     return [json.loads(line) for line in body["messages"][-1]["content"].split("\n") if line]
 
 
@@ -47,7 +47,7 @@ def _list_name(body: dict[str, Any]) -> str:
 
 
 def answering(server: "ChatServer", body: dict[str, Any]) -> ChatAnswer:
-    """What a model would say: some lines shortened, with their numbers."""
+    """Return what a model could answer: some lines, shortened, with their numbers."""
     lines = [line for line in lines_of(body) if line.get("text")]
     if is_journal(body):
         entries = [
@@ -73,7 +73,7 @@ def answering(server: "ChatServer", body: dict[str, Any]) -> ChatAnswer:
 
 
 def failing_chat(status: int, **headers: str) -> ChatMode:
-    """Answer with this status."""
+    """Respond with this status."""
 
     def answer(_server: "ChatServer", _body: dict[str, Any]) -> ChatAnswer:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -83,7 +83,7 @@ def failing_chat(status: int, **headers: str) -> ChatMode:
 
 
 def slow_chat(seconds: float) -> ChatMode:
-    """Answer well, but late."""
+    """Respond correctly, but late."""
 
     def answer(server: "ChatServer", body: dict[str, Any]) -> ChatAnswer:
         time.sleep(seconds)
@@ -93,7 +93,7 @@ def slow_chat(seconds: float) -> ChatMode:
 
 
 def dripping(seconds: float) -> ChatMode:
-    """Answer well, byte by byte with so much time between them."""
+    """Respond correctly, one byte at a time, with a pause after each."""
 
     def answer(server: "ChatServer", body: dict[str, Any]) -> ChatAnswer:
         status, content, headers = answering(server, body)
@@ -103,7 +103,7 @@ def dripping(seconds: float) -> ChatMode:
 
 
 def saying(content: Any) -> ChatMode:
-    """Answer with this content whatever was asked."""
+    """Respond with this content to every request."""
     return lambda _server, _body: completion(content)
 
 
@@ -112,7 +112,7 @@ def garbage(_server: "ChatServer", _body: dict[str, Any]) -> ChatAnswer:
 
 
 def too_long(_server: "ChatServer", body: dict[str, Any]) -> ChatAnswer:
-    """More text than it got."""
+    """Return a text that is longer than the input."""
     items = [
         {
             "text": f"{line.get('text', '')} And again: {line.get('text', '')}"[:3_900],
@@ -125,13 +125,13 @@ def too_long(_server: "ChatServer", body: dict[str, Any]) -> ChatAnswer:
 
 
 def bad_citations(_server: "ChatServer", body: dict[str, Any]) -> ChatAnswer:
-    """Cites a message that it did not get."""
+    """Cite a message that was not sent."""
     item = {"text": "Alex moved.", "kind": "fact", "messages": [len(lines_of(body)) + 7]}
     return completion(json.dumps({_list_name(body): [item]}))
 
 
 def without_schemas(server: "ChatServer", body: dict[str, Any]) -> ChatAnswer:
-    """An endpoint that knows no JSON schemas."""
+    """An endpoint that does not support JSON schemas."""
     if body["response_format"]["type"] == "json_schema":
         return failing_chat(400)(server, body)
     return answering(server, body)
@@ -139,7 +139,7 @@ def without_schemas(server: "ChatServer", body: dict[str, Any]) -> ChatAnswer:
 
 @dataclass
 class ChatServer:
-    """Answers in `mode`, or first in each of `modes` once; notes every request."""
+    """Responds in `mode`, or first in each of `modes` once; records every request."""
 
     mode: ChatMode = answering
     modes: deque[ChatMode] = field(default_factory=deque)
@@ -193,14 +193,14 @@ def _handler_of(server: ChatServer) -> type[BaseHTTPRequestHandler]:
                 self.close_connection = True
 
         def log_message(self, *arguments: object) -> None:
-            """Quiet."""
+            """Log nothing."""
 
     return Handler
 
 
 @contextmanager
 def running_chat_server() -> Iterator[ChatServer]:
-    """A server for the length of a test."""
+    """A server for the duration of a test."""
     server = ChatServer()
     try:
         yield server

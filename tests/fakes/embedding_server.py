@@ -1,4 +1,4 @@
-"""A local server that speaks OpenAI's `/v1/embeddings`: the real protocol over real HTTP, with faults on demand."""
+"""A local server for OpenAI's `/v1/embeddings`: the real protocol over real HTTP, with faults on demand."""
 
 import base64
 import json
@@ -18,7 +18,7 @@ from memories.embeddings.providers.openai_embedder import OpenAIEmbedder
 FAKE_EMBEDDING_MODEL = "fake-embedding-512"
 DIMENSION = HashedNgramEmbedder.dimension
 FAKE_EMBEDDING_API_KEY = "sk-test"
-#: What the real endpoint takes in one request.
+#: The maximum that the real endpoint accepts in one request.
 MAX_INPUTS = 2048
 
 EmbeddingAnswer = tuple[int, dict[str, Any]]
@@ -26,7 +26,7 @@ Fault = Callable[["EmbeddingServer", Sequence[str]], EmbeddingAnswer]
 
 
 def failing_embedding(status: int, message: str = "no") -> Fault:
-    """Answer with this status instead."""
+    """Respond with this status instead."""
 
     def answer(_server: "EmbeddingServer", _texts: Sequence[str]) -> EmbeddingAnswer:
         return status, {"error": {"message": message, "type": "error", "code": None}}
@@ -35,7 +35,7 @@ def failing_embedding(status: int, message: str = "no") -> Fault:
 
 
 def slow_embedding(seconds: float) -> Fault:
-    """Answer rightly, but late."""
+    """Respond correctly, but late."""
 
     def answer(server: "EmbeddingServer", texts: Sequence[str]) -> EmbeddingAnswer:
         time.sleep(seconds)
@@ -45,7 +45,7 @@ def slow_embedding(seconds: float) -> Fault:
 
 
 def twisted(change: Callable[[dict[str, Any]], Any]) -> Fault:
-    """The right answer after `change` has been at it."""
+    """Return the correct response, changed by `change`."""
 
     def answer(server: "EmbeddingServer", texts: Sequence[str]) -> EmbeddingAnswer:
         status, body = server.right_answer(texts, as_base64=False)
@@ -56,15 +56,15 @@ def twisted(change: Callable[[dict[str, Any]], Any]) -> Fault:
 
 
 class EmbeddingServer:
-    """Answers with hashed n-grams, scaled so that the client has to normalise; notes every request's texts."""
+    """Responds with hashed n-grams, scaled so that the client has to normalise them; records every request's texts."""
 
     def __init__(self) -> None:
         self.requests: list[list[str]] = []
-        #: Each is used for one request, in order; then answers are right again.
+        #: Each fault is used for one request, in order; later responses are correct.
         self.faults: deque[Fault] = deque()
-        #: Texts that hold this word are refused.
+        #: Texts that contain this word are rejected.
         self.refuses: str | None = None
-        #: Closed when the server is stopped for good.
+        #: Closed when the server is stopped permanently.
         self.clients: list[OpenAIEmbedder] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_of(self))
         self._server.daemon_threads = True
@@ -79,7 +79,7 @@ class EmbeddingServer:
         self._server.server_close()
 
     def answer(self, path: str, authorization: str, body: dict[str, Any]) -> EmbeddingAnswer:
-        """What the endpoint says to a request."""
+        """Return the endpoint's response to a request."""
         if path != "/v1/embeddings":
             return failing_embedding(404)(self, [])
         if authorization != f"Bearer {FAKE_EMBEDDING_API_KEY}":
@@ -128,14 +128,14 @@ def _handler_of(server: EmbeddingServer) -> type[BaseHTTPRequestHandler]:
                 self.close_connection = True
 
         def log_message(self, *arguments: object) -> None:
-            """Quiet."""
+            """Log nothing."""
 
     return Handler
 
 
 @contextmanager
 def running_embedding_server() -> Iterator[EmbeddingServer]:
-    """A server for the length of a test."""
+    """A server for the duration of a test."""
     server = EmbeddingServer()
     try:
         yield server

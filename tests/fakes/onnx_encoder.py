@@ -1,4 +1,4 @@
-"""A sentence encoder of a few words, as files: each word has a random vector, whatever is around it."""
+"""A sentence encoder for a few words, as files: each word has a random vector, independent of its context."""
 
 from pathlib import Path
 

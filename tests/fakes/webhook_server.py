@@ -1,4 +1,4 @@
-"""A local receiver of webhooks: real HTTP, which keeps what it got and answers with the statuses it is told."""
+"""A local receiver of webhooks: real HTTP, which records requests and returns the statuses that a test sets."""
 
 import ssl
 import threading
@@ -15,13 +15,13 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-#: A status that stands for headers that never end, sent byte by byte.
+#: A status that means: send headers without end, byte by byte.
 DRIPPING = -1
 
 
 @dataclass(frozen=True)
 class ReceivedWebhook:
-    """One request: path, headers by lower-case name, and the body as it was sent."""
+    """One request: path, headers by lower-case name, and the body as sent."""
 
     path: str
     headers: dict[str, str]
@@ -30,7 +30,7 @@ class ReceivedWebhook:
 
 @dataclass
 class WebhookServer:
-    """Answers with each of `statuses` once, then with 204; over TLS with a `certificate`, a file with its key."""
+    """Returns each of `statuses` once, then 204; over TLS with a `certificate`, a file with its key."""
 
     certificate: Path | None = None
     statuses: deque[int] = field(default_factory=deque)
@@ -82,14 +82,14 @@ def _handler_of(server: WebhookServer) -> type[BaseHTTPRequestHandler]:
                 self.close_connection = True
 
         def log_message(self, *arguments: object) -> None:
-            """Quiet."""
+            """Log nothing."""
 
     return Handler
 
 
 @contextmanager
 def running_webhook_server(certificate: Path | None = None) -> Iterator[WebhookServer]:
-    """A server for the length of a test."""
+    """A server for the duration of a test."""
     server = WebhookServer(certificate)
     try:
         yield server
@@ -98,7 +98,7 @@ def running_webhook_server(certificate: Path | None = None) -> Iterator[WebhookS
 
 
 def write_certificate(path: Path, name: str) -> Path:
-    """Write a certificate that this name signs itself, with its key, valid for a day."""
+    """Write a self-signed certificate for this name, with its key, valid for a day."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
     now = datetime.now(UTC)

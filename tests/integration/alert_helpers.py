@@ -1,4 +1,4 @@
-"""What the tests of alerts share: rules, destinations, and the rows that rules find."""
+"""Helpers of the tests of alerts: rules, destinations, and the rows that rules find."""
 
 from datetime import datetime
 from itertools import count
@@ -17,14 +17,14 @@ _NUMBERS = count(1)
 
 
 def set_rule(tenant: Tenant, kind: str, threshold: int = 0, *, is_enabled: bool = True, now: datetime) -> None:
-    """Set one rule; without a threshold to the default one."""
+    """Set one rule; without a threshold, to the default."""
     setting = RuleSetting(is_enabled, threshold or RULE_KINDS[kind].threshold)
     with tenant_scope(tenant.pk):
         set_alert_rules(tenant=tenant, settings={kind: setting}, by=BY, now=now)
 
 
 def add_destination(tenant: Tenant, address: str, *, now: datetime, sends_closing: bool = True) -> AlertDestination:
-    """An e-mail address or the URL of a webhook."""
+    """Add an e-mail address or the URL of a webhook as a destination."""
     kind = "webhook" if "://" in address else "email"
     fields: dict[str, Any] = {"kind": kind, "address": address, "sends_closing": sends_closing}
     with tenant_scope(tenant.pk):
@@ -32,7 +32,7 @@ def add_destination(tenant: Tenant, address: str, *, now: datetime, sends_closin
 
 
 def make_contradiction(tenant: Tenant, *, now: datetime) -> MemoryPair:
-    """Two memories that are listed as a contradiction."""
+    """Store two memories that are listed as a contradiction."""
     older, newer = (make_memory(tenant, f"Invoice {next(_NUMBERS)} is due on {day} June.") for day in (3, 5))
     with tenant_scope(tenant.pk):
         pair: MemoryPair = MemoryPair.objects.create(
@@ -48,18 +48,18 @@ def make_contradiction(tenant: Tenant, *, now: datetime) -> MemoryPair:
 
 
 def switch_provider_off(tenant: Tenant, *, until: datetime) -> None:
-    """What three failures of a summariser leave."""
+    """Write the rows that three failures of a summariser leave."""
     with tenant_scope(tenant.pk):
         ProviderBreaker.objects.create(tenant=tenant, provider="openai", failures=3, open_until=until)
 
 
 def alerts_of(tenant: Tenant) -> list[Alert]:
-    """All alerts, newest first."""
+    """Return all alerts, newest first."""
     with tenant_scope(tenant.pk):
         return list(Alert.objects.for_tenant(tenant.pk).newest_first())
 
 
 def deliveries_of(tenant: Tenant) -> list[AlertDelivery]:
-    """All deliveries, oldest first."""
+    """Return all deliveries, oldest first."""
     with tenant_scope(tenant.pk):
         return list(AlertDelivery.objects.for_tenant(tenant.pk).with_targets().order_by("created_at", "id"))

@@ -1,4 +1,4 @@
-"""What the tests of compaction share: conversations long enough to shrink, and what a session shows, byte by byte."""
+"""Helpers of the tests of compaction: conversations long enough to compact, and the exact contents of a session."""
 
 import json
 from collections.abc import Iterable
@@ -41,12 +41,12 @@ _THINGS = [
 ]
 
 
-#: Of so many pairs one has facts of its own, so that a summary can keep most of them.
+#: One in this many pairs has its own facts, so that a summary can keep most of them.
 FACTS_EVERY = 5
 
 
 def said_pair(number: int) -> list[dict[str, Any]]:
-    """Two messages of a conversation; every fifth pair has numbers of its own."""
+    """Two messages of a conversation; every fifth pair has its own numbers."""
     place, thing = _PLACES[number % len(_PLACES)], _THINGS[number % len(_THINGS)]
     if number % FACTS_EVERY:
         return [
@@ -75,7 +75,7 @@ def said_pair(number: int) -> list[dict[str, Any]]:
 
 
 def tool_lookup_pair(number: int, size: int = 1_500) -> list[dict[str, Any]]:
-    """A tool call with a long result, and what the assistant makes of it."""
+    """A tool call with a long result, and the assistant's message about it."""
     output = json.dumps({"rows": [{"id": f"row-{number}-{each}", "value": each * 7} for each in range(size // 30)]})
     return [
         user(f"Please look up the delivery number {number}."),
@@ -93,14 +93,14 @@ def conversation(pairs: int, *, lookups: int = 0, start: int = 0) -> list[dict[s
 def full_session(
     client: Any, *, pairs: int = 40, lookups: int = 0, window: int = 4_000, **fields: Any
 ) -> dict[str, Any]:
-    """A session with more than its window should hold."""
+    """A session that exceeds its window."""
     session = open_session(client, max_context_tokens=window, directive="You help Alex.", **fields)
     append(client, session, *conversation(pairs, lookups=lookups))
     return session
 
 
 def set_policy(tenant: Tenant, **numbers: Any) -> None:
-    """What the tenant's default profile says of compaction from now on."""
+    """Change the compaction policy of the tenant's default profile."""
     with tenant_scope(tenant.pk):
         save_budget_profile(
             tenant_id=tenant.pk,
@@ -127,7 +127,7 @@ def review(client: Any, compaction: dict[str, Any], action: str, status: int = 2
 
 
 def shown(tenant: Tenant, session_id: str) -> list[tuple[Any, ...]]:
-    """The messages of the session's context as they stand: summary first, then every original that is shown."""
+    """Return the messages of the session's current context: first the summary, then every original message in it."""
     session = stored_session(tenant, session_id)
     with tenant_scope(tenant.pk):
         rows = Message.objects.for_tenant(tenant.pk).of_session(UUID(session_id))
@@ -161,7 +161,7 @@ def stored_runs(tenant: Tenant) -> list[Run]:
 
 
 def live_memories(tenant: Tenant, type_: str = "") -> list[Memory]:
-    """Memories that compaction made: of the journal, or summaries."""
+    """Return the memories that compaction created: of the journal, or summaries."""
     with tenant_scope(tenant.pk):
         rows = list(Memory.objects.for_tenant(tenant.pk).unarchived().order_by("content"))
     return [row for row in rows if not type_ or row.metadata.get("type") == type_]

@@ -1,4 +1,4 @@
-"""What the tests of assembly share: a tenant with embedded memories, and a short way to ask for a context."""
+"""Helpers of the tests of assembly: a tenant with embedded memories, and a short way to request a context."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
@@ -32,19 +32,19 @@ BAKERY = [
 
 
 def make_empty_tenant(name: str = "") -> Tenant:
-    """A tenant with nothing in it."""
+    """A tenant without memories."""
     with admin_write_scope():
         return create_tenant(name=name or f"tenant {uuid4()}", by=SYSTEM, now=CONTEXT_NOW)
 
 
 def new_row(content: str, partition: str = "", **fields: Any) -> NewMemory:
-    """A memory a month old unless `created_at` is given."""
+    """A memory that is a month old unless `created_at` is given."""
     fields.setdefault("created_at", CONTEXT_NOW - timedelta(days=30))
     return NewMemory(content=content, partition=parse_partition(partition), **fields)
 
 
 def store(tenant: Tenant, rows: Iterable[NewMemory], *, is_embedded: bool = True) -> list[Memory]:
-    """The rows stored and, like a request does it after its commit, embedded."""
+    """Store the rows and embed them, as a request does after its commit."""
     with tenant_scope(tenant.pk):
         results = store_memories(tenant=tenant, rows=list(rows), by=SYSTEM, now=CONTEXT_NOW - timedelta(days=1))
     memories = [result.memory for result in results if result.memory]
@@ -77,20 +77,20 @@ def assemble_test_context(
 
 
 def block_texts(context: AssembledContext) -> list[str]:
-    """What the blocks say, in the order of the text."""
+    """Return the texts of the blocks, in the order of the text."""
     return [block.text for block in context.blocks]
 
 
 def warning_codes(context: AssembledContext) -> list[str]:
-    """The codes of the warnings."""
+    """Return the codes of the warnings."""
     return [notice.code for notice in context.warnings]
 
 
 def recounted(context: AssembledContext) -> int:
-    """Tokens of the text, counted by tiktoken itself."""
+    """Return the tokens of the text, counted by tiktoken itself."""
     return count_tokens(context.text, "o200k_base")
 
 
 def comparable(context: AssembledContext) -> dict[str, Any]:
-    """The explained answer without its times."""
+    """Return the explained response without its timings."""
     return context.as_answer(explain=True) | {"timings": {}}

@@ -1,4 +1,4 @@
-"""What the tests of evaluations share: a small corpus as files, a run of it, and what is left in the database."""
+"""Helpers of the tests of evaluations: a small corpus as files, a run of it, and the rows that remain afterwards."""
 
 import json
 from collections.abc import Sequence
@@ -53,7 +53,7 @@ def lines(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def corpus_folder(folder: Path, questions: Sequence[dict[str, Any]] = QUESTIONS) -> Path:
-    """A corpus of six memories and, where nothing else is said, four questions."""
+    """Write a corpus of six memories and, by default, four questions."""
     place = folder / "bakery"
     place.mkdir(exist_ok=True)
     (place / "memories.jsonl").write_text(lines(memory_rows()))
@@ -62,20 +62,20 @@ def corpus_folder(folder: Path, questions: Sequence[dict[str, Any]] = QUESTIONS)
 
 
 def evaluate(*arguments: object, **more: Any) -> str:
-    """What the command prints."""
+    """Return what the command prints."""
     out = StringIO()
     call_command("evaluate", *map(str, arguments), stdout=out, stderr=StringIO(), **more)
     return out.getvalue()
 
 
 def evaluate_as_json(*arguments: object) -> dict[str, Any]:
-    """The same as data."""
+    """Return the result of the command as data."""
     found: dict[str, Any] = json.loads(evaluate(*arguments, "--json"))
     return found
 
 
 def requested(tenant: Tenant, **options: Any) -> EvaluationRun:
-    """A run that waits for whoever takes it."""
+    """A run that waits for a worker."""
     values: dict[str, Any] = {"corpus_kind": "golden", "budgets": [250, 1000], "is_enqueued": False} | options
     with tenant_scope(tenant.pk):
         return request_evaluation(tenant_id=tenant.pk, **values, by=TESTER, now=timezone.now())
@@ -108,13 +108,13 @@ def golden(
 
 
 def stages() -> list[str]:
-    """Hidden tenants of corpora that are loaded."""
+    """Return the hidden tenants of loaded corpora."""
     with maintenance_scope():
         return list(Tenant.objects.filter(name__startswith="~evaluation ").values_list("name", flat=True))
 
 
 def counted_rows() -> dict[str, int]:
-    """Rows that a context which counts would have left, and all that memories count."""
+    """Return the rows that a counted context would have left, and the counters of all memories."""
     with admin_write_scope(), connection.cursor() as cursor:
         cursor.execute("SELECT coalesce(sum(retrieval_count), 0) FROM memories_memory")
         return {

@@ -1,4 +1,4 @@
-"""What the tests of operator pages share: somebody signed in, and a page asked for as htmx asks."""
+"""Helpers of the tests of operator pages: a signed-in operator, and pages requested as htmx requests them."""
 
 import re
 from datetime import datetime, timedelta
@@ -40,7 +40,7 @@ def client_of(user: User) -> Client:
 def store_memories_for_pages(
     tenant: Tenant, *rows: tuple[str, str, str], now: datetime | None = None, **fields: Any
 ) -> list[Memory]:
-    """Memories (text, partition, kind), stored and embedded."""
+    """Store memories (text, partition, kind) and embed them."""
     at = now or timezone.now() - timedelta(days=1)
     drafts = [NewMemory(text, partition=parse_partition(path), kind=kind, **fields) for text, path, kind in rows]
     with tenant_scope(tenant.pk):
@@ -53,14 +53,14 @@ def store_memories_for_pages(
 
 
 def make_bakery_memories(tenant: Tenant) -> list[Memory]:
-    """Five memories and a memo to look at."""
+    """Store five memories and a memo to show."""
     with tenant_scope(tenant.pk):
         set_tenant_memo(tenant=tenant, content="We repair cargo bikes.", by=TESTER, now=timezone.now())
     return store_memories_for_pages(tenant, *WORKSHOP)
 
 
 def make_snapshot(tenant: Tenant, name: str, ago: timedelta = timedelta()) -> Snapshot:
-    """A snapshot of a time that is so long ago."""
+    """A snapshot of a time this long ago."""
     with tenant_scope(tenant.pk):
         now = timezone.now()
         return create_snapshot(tenant=tenant, name=name, recorded_at=now - ago, by=TESTER, now=now)
@@ -80,7 +80,7 @@ def text_of(response: Any) -> str:
 
 
 def undo_of(response: Any) -> str:
-    """Where the Undo button of the message on a page leads."""
+    """Return where the Undo button of the message on a page leads."""
     found = re.search(r'action="([^"]+)">(?:(?!</form>).)*Undo</button>', text_of(response), re.DOTALL)
     assert found, "the page offers no Undo"
     return unescape(found[1])

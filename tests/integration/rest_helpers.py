@@ -1,4 +1,4 @@
-"""What the tests of the REST API share."""
+"""Helpers of the tests of the REST API."""
 
 from typing import Any
 from uuid import UUID
@@ -18,13 +18,13 @@ NOWHERE = UUID("00000000-0000-4000-8000-000000000000")
 
 
 def all_stored_memories(tenant: Tenant) -> list[Memory]:
-    """Every memory of the tenant, archived ones too."""
+    """Return every memory of the tenant, including archived ones."""
     with tenant_scope(tenant.pk):
         return list(Memory.objects.for_tenant(tenant.pk).order_by("content"))
 
 
 def post_memory(client: Any, content: str, **fields: Any) -> dict[str, Any]:
-    """A new memory as the API answers it."""
+    """Store a memory; return it as the API represents it."""
     response = client.post(MEMORIES, {"content": content, **fields}, format="json")
     assert response.status_code == 201, response.json()
     answer: dict[str, Any] = response.json()
@@ -32,7 +32,7 @@ def post_memory(client: Any, content: str, **fields: Any) -> dict[str, Any]:
 
 
 def assert_problem(response: Any, status: int, code: str, field: str | None = None) -> dict[str, Any]:
-    """The response is problem+json of this status, with this code (in `errors` for `field`, else at the top)."""
+    """Assert that the response is problem+json with this status and code (in `errors` for `field`, else at the top)."""
     assert response.status_code == status, response.content
     assert response["Content-Type"] == "application/problem+json"
     problem: dict[str, Any] = response.json()
@@ -47,7 +47,7 @@ def assert_problem(response: Any, status: int, code: str, field: str | None = No
 
 
 def query_count(client: Any, url: str) -> int:
-    """How many queries a GET takes."""
+    """Return the number of queries of a GET."""
     with CaptureQueriesContext(connection) as queries:
         response = client.get(url)
     assert response.status_code == 200, response.content
@@ -55,7 +55,7 @@ def query_count(client: Any, url: str) -> int:
 
 
 def every_page(client: Any, url: str) -> list[list[dict[str, Any]]]:
-    """The results of all pages from `url` on; going back from the last shows the same."""
+    """Return the results of all pages from `url` on; assert that going back from the last page shows the same."""
     forth, following, last = [], url, url
     while following:
         last = following

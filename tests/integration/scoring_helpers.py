@@ -1,4 +1,4 @@
-"""What the tests of scoring profiles share: numbers, drafts, and an evaluation that proves them."""
+"""Helpers of the tests of scoring profiles: settings, drafts, and the evaluation that publishing requires."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -24,14 +24,14 @@ BY_WORDS = {"relevance": 0.7, "recency": 0.1, "usefulness": 0.1, "confidence": 0
 
 
 def new_version(tenant: Tenant, name: str, version: int = 1, **fields: Any) -> ScoringProfileVersion:
-    """A row as it is, past every verb."""
+    """Return the row as stored, without any action."""
     values = {"numbers": {**ADR_0040.to_numbers(), "weights": BY_WORDS}, "recorded_from": CONTEXT_NOW} | fields
     with tenant_scope(tenant.pk):
         return ScoringProfileVersion.objects.create(tenant=tenant, name=name, version=version, **values)
 
 
 def published(tenant: Tenant, name: str, version: int = 1, **fields: Any) -> ScoringProfileVersion:
-    """A published version with an evaluation of its numbers."""
+    """A published version with an evaluation of its settings."""
     numbers = fields.setdefault("numbers", {**ADR_0040.to_numbers(), "weights": BY_WORDS})
     run = finished_evaluation(tenant, numbers)
     return new_version(
@@ -55,7 +55,7 @@ def prove(
     base_shares: Sequence[float] = (0.5,) * 40,
     **fields: Any,
 ) -> EvaluationRun:
-    """Evaluations of these numbers and of those in use (adr-0040), so that the version may be published."""
+    """Store evaluations of these settings and of those in use (adr-0040), so that the version may be published."""
     finished_evaluation(tenant, in_use or ADR_0040.to_numbers(), shares=base_shares, **fields)
     return finished_evaluation(tenant, numbers, shares=shares, **fields)
 
@@ -69,7 +69,7 @@ def finished_evaluation(
     shares: Sequence[float] = (0.5,) * 40,
     **fields: Any,
 ) -> EvaluationRun:
-    """An evaluation of these numbers; `shares` are those of the evidence (in tenths) by question."""
+    """An evaluation of these settings; `shares` are those of the evidence (in tenths) by question."""
     values: dict[str, Any] = {
         "corpus_kind": "file", "corpus_name": "questions", "corpus_sha256": "0" * 64, "profile_name": "some",
         "profile_version": 1, "packer": "greedy", "ordering": "top_down", "budgets": [250, 1000],

@@ -1,4 +1,4 @@
-"""What the tests of sessions share: a session over REST, and short ways to speak in it."""
+"""Helpers of the tests of sessions: a session over REST, and short ways to append messages."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,7 +22,7 @@ def open_session(client: Any, **fields: Any) -> dict[str, Any]:
 
 
 def append(client: Any, session: dict[str, Any], *messages: dict[str, Any]) -> list[dict[str, Any]]:
-    """The messages as the API answers them."""
+    """Return the messages as the API represents them."""
     response = client.post(f"{SESSIONS}/{session['id']}/messages", {"messages": list(messages)})
     assert response.status_code in {200, 201}, response.content
     results: list[dict[str, Any]] = response.json()["results"]
@@ -63,13 +63,13 @@ def stored_messages(tenant: Tenant, session_id: str) -> list[Message]:
 
 
 def assert_recounted(session: Session) -> None:
-    """The counts of a session's context are those of its rows."""
+    """Assert that the counts of a session's context are those of its rows."""
     before = [getattr(session, name) for name in CONTEXT_COUNTS]
     assert before == [getattr(session, name) for name in recount_context(session)]
 
 
 def put_in_state(tenant: Tenant, message_ids: Sequence[str], state: str) -> None:
-    """As a compaction leaves messages: masked or compacted, the session's tokens with them."""
+    """Change messages as a compaction does: masked or compacted, and the session's tokens with them."""
     with tenant_scope(tenant.pk):
         for message in Message.objects.for_tenant(tenant.pk).with_ids([UUID(each) for each in message_ids]):
             message.state = state

@@ -1,4 +1,4 @@
-"""Conversations to look at on pages: long enough to be compacted, with tool outputs and facts to lose."""
+"""Conversations to show on pages: long enough to be compacted, with tool outputs and facts that can be lost."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -91,7 +91,7 @@ def messages_of(session: Session) -> list[Message]:
 
 
 def under_review(tenant: Tenant, **numbers: Any) -> None:
-    """The default profile's policy has summaries wait for review."""
+    """Let the default profile's policy require review of summaries."""
     _save_policy(tenant.pk, decision="review", **numbers)
 
 
@@ -105,7 +105,7 @@ def _save_policy(tenant_id: UUID, **numbers: Any) -> None:
 
 
 def compacted(session: Session) -> Compaction:
-    """The session's compaction, made at once: applied or proposed as its policy says."""
+    """Compact the session immediately; the compaction is applied or proposed, depending on its policy."""
     with tenant_scope(session.tenant_id):
         run = request_compaction(session=session, is_enqueued=False, by=TESTER, now=timezone.now())
     run_compaction(session.tenant_id, run.pk, now=timezone.now())
@@ -113,12 +113,12 @@ def compacted(session: Session) -> Compaction:
 
 
 def apply_whatever_is_retained(tenant_id: UUID) -> None:
-    """The default profile's policy applies summaries however few facts they retain."""
+    """Let the default profile's policy apply summaries regardless of the facts they retain."""
     _save_policy(tenant_id, decision="apply", retention_floor=0.0)
 
 
 def applied_at_once(session: Session) -> Compaction:
-    """The session's compaction, applied however few facts it retains."""
+    """Compact the session; the summary is applied regardless of the facts it retains."""
     apply_whatever_is_retained(session.tenant_id)
     compaction = compacted(session)
     assert compaction.state == Compaction.State.APPLIED

@@ -1,1 +1,1 @@
-"""Attacks with generated input: short in `make test`, long in `make fuzz`."""
+"""Tests with generated input, faults and load: short in `make test`, long in `make fuzz`, `make chaos`, `make soak`."""

@@ -1,7 +1,7 @@
 """`make chaos`: kill -9 of Postgres, Redis, web, worker and beat in random order under load; then count.
 
-Each acknowledged write must be there exactly once, no session half compacted, no run stuck, no count wrong.
-test_chaos.py does the same with few kills and no compaction.
+Each acknowledged write must be stored exactly once, no session half compacted, no run stuck and no count wrong.
+test_chaos.py does the same with few kills and without compaction.
 """
 
 import argparse
@@ -24,7 +24,7 @@ import psycopg
 from tests.integration.memory_platform.embedded.test_embedded_start import Start
 from tests.reliability.platform_under_load import Load, machine, manage, new_key, started
 
-#: As the system names the processes of each part.
+#: How the operating system names the processes of each part.
 PARTS = ("postgres", "redis-server", "web", "worker", "beat")
 CLIENTS = 8
 READY_SECONDS = 300.0
@@ -85,7 +85,7 @@ OPEN_WORK = {
 
 
 def main() -> int:
-    """Kill, wait, count; return 1 where something is wrong."""
+    """Kill, wait, count; return 1 if something is wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().getrandbits(32))
@@ -136,7 +136,7 @@ def run(
 
 
 def time_each(start: Start, times: int) -> dict[str, int]:
-    """Kill the main process of each part again and again as soon as it works; return how often it took too long."""
+    """Kill the main process of each part repeatedly, as soon as it works; return how often it took too long."""
     print(f"{datetime.now(UTC):%Y-%m-%d}, {machine()}")
     slow = {}
     for part, does_work in MAIN_PROCESSES.items():
@@ -168,7 +168,7 @@ def _is_running(start: Start) -> Callable[[], bool]:
     return lambda: psutil.pid_exists(start.pid_of("beat"))
 
 
-#: What shows that a part works again, by the name that the supervisor gives it.
+#: Evidence that a part works again, by the name that the supervisor gives it.
 MAIN_PROCESSES: dict[str, Callable[[Start], Callable[[], bool]]] = {
     "PostgreSQL": _answers,
     "Redis": _answers,
@@ -179,7 +179,7 @@ MAIN_PROCESSES: dict[str, Callable[[Start], Callable[[], bool]]] = {
 
 
 def kill(start: Start, part: str, randomness: random.Random) -> int:
-    """Kill one process of the part; 0 where none runs."""
+    """Kill one process of the part; return the number of killed processes, 0 if none runs."""
     found = [each for each in start.running() if _name(each) == part]
     if found:
         randomness.choice(found).kill()
@@ -210,7 +210,7 @@ def wait_until_ready(start: Start) -> float:
 
 
 def settle_and_count(start: Start, load: Load, seconds: float = SETTLE_SECONDS) -> dict[str, int]:
-    """Wait until the work in the background is done, and count what is wrong."""
+    """Wait until the work in the background is done, and count faults."""
     deadline = time.monotonic() + seconds
     with start.superuser() as connection:
         while any(counts(connection, OPEN_WORK).values()) and time.monotonic() < deadline:
@@ -235,7 +235,7 @@ def settle_and_count(start: Start, load: Load, seconds: float = SETTLE_SECONDS) 
 
 
 def ask_until_answered(load: Load, path: str, body: dict[str, Any], key: str = "") -> tuple[int, Any]:
-    """Send a POST again while it is asked to come back later, as clients do."""
+    """Repeat a POST as long as the response asks the client to try again, as clients do."""
     for _ in range(ANSWER_TRIES):
         status, answer = load.ask("POST", path, body, key)
         if status not in {0, HTTPStatus.SERVICE_UNAVAILABLE}:

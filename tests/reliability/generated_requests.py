@@ -1,4 +1,4 @@
-"""Requests made from the OpenAPI document: valid ones, damaged ones, and ids that earlier answers named."""
+"""Requests generated from the OpenAPI document: valid ones, damaged ones, and ones with ids of earlier responses."""
 
 import json
 import random
@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 from uuid import UUID
 
-#: Values that have broken services before, for any place.
+#: Values that often break services, for any field.
 HOSTILE: list[Any] = [
     *(None, True, -1, 0, 2**31, 2**63, 1e308, 0.1, "", " ", "0", [], {}, [None], {"a": {"b": [1]}}),
     *("\u0000", "\ud800".encode("utf-8", "surrogatepass").decode("utf-8", "replace"), "‮​", "a" * 3000),
@@ -30,7 +30,7 @@ DAMAGED_SHARE = 0.35
 
 @dataclass
 class RequestMaker:
-    """Makes requests of a document; `noted` are ids and names from answers, by the name of their parameter."""
+    """Generates requests of a document; `noted` are ids and names from responses, by the name of their parameter."""
 
     document: dict[str, Any]
     randomness: random.Random
@@ -60,7 +60,7 @@ class RequestMaker:
         return f"{path}?{urlencode(query)}" if query else path, headers, body, kind
 
     def note(self, path: str, answer: Any) -> None:
-        """Keep the ids of an answer for later requests: the links between states."""
+        """Keep the ids of a response for later requests."""
         noun = next((part for part in reversed(path.split("/")) if part and "{" not in part), "")
         self._note(answer, re.sub(r"ies$", "y", noun).rstrip("s"))
 
@@ -78,7 +78,7 @@ class RequestMaker:
                     self._note(each, re.sub(r"ies$", "y", key).rstrip("s"))
 
     def value(self, schema: dict[str, Any], depth: int = 0) -> Any:
-        """Return a value for a schema; anywhere inside, a hostile one may take its place."""
+        """Return a value for a schema; at any depth, it may be replaced by a hostile one."""
         schema = self._resolved(schema)
         choose = self.randomness.choice
         for word in ("oneOf", "anyOf"):

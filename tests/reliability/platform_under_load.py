@@ -1,4 +1,4 @@
-"""`make run` in a folder of its own with clients that write, compact and read; what `chaos` and `soak` share."""
+"""`make run` in a separate folder with clients that write, compact and read, for `chaos` and `soak`."""
 
 import http.client
 import json
@@ -33,7 +33,7 @@ WORDS = ["kettle", "harbour", "invoice", "garden", "ticket", "battery", "recipe"
 
 @dataclass(frozen=True)
 class Acknowledged:
-    """A write with its key, and the answer that its client got."""
+    """A write with its key, and the response that its client received."""
 
     key: str
     path: str
@@ -51,7 +51,7 @@ class Load:
     sessions: list[str] = field(default_factory=list)
     memories: set[str] = field(default_factory=set)
     messages: set[str] = field(default_factory=set)
-    #: The last writes with their answers, and the ids of the last contexts with their texts.
+    #: The last writes with their responses, and the ids of the last contexts with their texts.
     acknowledged: deque[Acknowledged] = field(default_factory=lambda: deque(maxlen=KEPT_ANSWERS))
     contexts: deque[tuple[str, str]] = field(default_factory=lambda: deque(maxlen=KEPT_ANSWERS))
     statuses: dict[int, int] = field(default_factory=dict)
@@ -125,7 +125,7 @@ class Load:
         self.stop.wait(1)
 
     def _until_acknowledged(self, path: str, body: dict[str, Any], key: str) -> bool:
-        """Whether the write was acknowledged; one that the end of the run interrupts does not count."""
+        """Return whether the write was acknowledged; a write that the end of the run interrupts does not count."""
         while not self.stop.is_set():
             status, answer = self.ask("POST", path, body, key)
             if status in {HTTPStatus.OK, HTTPStatus.CREATED}:
@@ -135,7 +135,7 @@ class Load:
         return False
 
     def ask(self, method: str, path: str, body: dict[str, Any], key: str = "") -> tuple[int, Any]:
-        """Send a request; 0 is the status of one that got no answer."""
+        """Send a request; status 0 means that there was no response."""
         headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
         headers |= {"Idempotency-Key": key} if key else {}
         start, status, answer = time.monotonic(), 0, None
@@ -159,12 +159,12 @@ def sentence(randomness: random.Random) -> str:
 
 
 def started(folder: Path, program: tuple[str, ...] = Start.program, **settings: str) -> Start:
-    """Start `make run` there; it may take minutes on a busy machine."""
+    """Start `make run` there; that may take minutes on a busy machine."""
     more = {"WEB_CONCURRENCY": "2", **settings}
     return Start(folder / "data", servers.unused_port(), more, program).wait_until_ready()
 
 
-#: Both commands in one process, as each would first load Django.
+#: Both commands in one process, because each would load Django first.
 NEW_KEY = f"""
 from django.core.management import call_command
 call_command("create_tenant", {TENANT!r})
@@ -178,7 +178,7 @@ def new_key(start: Start) -> str:
 
 
 def manage(start: Start, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-    """Run a command of the project beside the running platform."""
+    """Run a command of the project while the platform is running."""
     command = [sys.executable, "manage.py", *arguments]
     return subprocess.run(command, cwd=PROJECT, env=start.environment(), capture_output=True, text=True, check=check)
 

@@ -68,7 +68,7 @@ def blocks(start: Start, process: psutil.Process) -> int:
 
 
 def blocks_after(start: Start, key: str, writes: int) -> int:
-    """Store so many memories and messages, and read contexts; return the blocks that the one web process then uses."""
+    """Store this many memories and messages, and read contexts; return the blocks that the web process then uses."""
     load = Load(start.port, key)
     load.start(FEW_CLIENTS, has_compaction=False)
     start.wait_until(lambda: len(load.memories) + len(load.messages) >= writes and load.contexts)
@@ -77,7 +77,7 @@ def blocks_after(start: Start, key: str, writes: int) -> int:
 
 
 def main() -> int:
-    """Measure; return 1 where memory grew or a request failed."""
+    """Measure; return 1 if memory grew or a request failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--seconds", type=float, help=f"{TIMED_SECONDS:.0f}, or {COUNTED_SECONDS:.0f} with --contexts")

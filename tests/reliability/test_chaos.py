@@ -1,4 +1,4 @@
-"""A short `make chaos`: four kills, no compaction, whose runs would wait for the lease of a dead worker."""
+"""A short `make chaos`: four kills and no compaction, because its runs would wait for the lease of a dead worker."""
 
 import random
 from collections.abc import Iterator

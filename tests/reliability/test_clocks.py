@@ -19,10 +19,10 @@ from tests.reliability.platform_under_load import Load, new_key
 LIBRARY = subprocess.run(
     ["find", "/usr/lib", "-path", "*/faketime/libfaketimeMT.so.1"], capture_output=True, text=True, check=False
 ).stdout.partition("\n")[0]
-#: Longer than the session of an operator lasts, shorter than the response to a key is kept.
+#: Longer than an operator's sign-in lasts, shorter than the response to an idempotency key is kept.
 FORWARD, BACK, RIGHT = "+13h", "-2h", "+0"
 CLIENTS = 5
-#: Only a platform that never continues takes as long.
+#: Only a platform that never recovers takes as long.
 GOES_ON_SECONDS = 120.0
 #: The supervisor, whose PostgreSQL gets the library, too. Python sleeps until a time of the monotonic clock, which
 #: libfaketime refuses.

@@ -33,7 +33,7 @@ RUN_STATES = "SELECT state FROM compaction_run"
 END_OTHER_SESSIONS = """
     SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
     WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"""
-#: `make run` with a sweep every second, instead of every 30, that finds what lost its task.
+#: `make run` with a sweep every second, instead of every 30, for runs that lost their task.
 PROGRAM = """
 import sys
 from memory_platform import schedule
@@ -41,7 +41,7 @@ schedule.BEAT_SCHEDULE["Resume abandoned compactions"]["schedule"] = 1.0
 from memory_platform.embedded import supervisor
 sys.exit(supervisor.main())
 """
-#: The sweep leaves out runs of the last minute.
+#: The sweep ignores runs of the last minute.
 BACKDATE_QUEUED_RUN = "UPDATE compaction_run SET created_at = created_at - interval '5 minutes' WHERE state = 'queued'"
 SHOW_READ_ONLY = "SHOW default_transaction_read_only"
 #: Only a platform that never recovers takes as long.
@@ -55,7 +55,7 @@ WARM_WRITES, MEASURED_WRITES, BLOCKS_KEPT_MAX = 200, 300, 15
 
 @contextmanager
 def small_disk(folder: Path) -> Iterator[Path]:
-    """A disk in memory, which only root may mount; for others an ordinary folder."""
+    """A disk in memory, which only root may mount; for others, an ordinary folder."""
     folder.mkdir()
     if os.geteuid() != 0:
         yield folder
@@ -192,7 +192,7 @@ def broker(running: Start) -> Redis:
     """Return a client of the server of broker and cache."""
     endpoints = read_endpoints(running.data_dir)
     assert endpoints
-    # The broker is another database of the same server.
+    # The broker uses another database of the same server.
     return Redis(unix_socket_path=urlsplit(endpoints.cache_url).path, decode_responses=True)
 
 
@@ -204,7 +204,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 def setting_of_new_session(running: Start, statement: str) -> str:
-    """Return what the database answers to a client that connects now."""
+    """Return the database's response to a client that connects now."""
     with running.superuser() as reader:
         row = reader.execute(statement).fetchone()
     assert row
@@ -265,7 +265,7 @@ def test_full_disk_refuses_writes_and_loses_nothing(running: Start, key: str) ->
 
 
 def fill(folder: Path) -> Path:
-    """Leave no room there; removing the file gives it back."""
+    """Fill the disk; removing the file frees the space."""
     filler = folder / "filler"
     with filler.open("wb", buffering=0) as file, suppress(OSError):
         while True:

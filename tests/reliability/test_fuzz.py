@@ -1,6 +1,6 @@
-"""Requests generated from the OpenAPI document with every kind of key: no server error, no answer beyond the schema.
+"""Requests generated from the OpenAPI document, with every kind of key: no server error, no undocumented response.
 
-`make fuzz` sends 10,000 of another seed each time; FUZZ_SEED repeats a run.
+`make fuzz` sends 10,000 with a different seed each time; FUZZ_SEED repeats a run.
 """
 
 import json
@@ -47,7 +47,7 @@ def keys_of(tenant: Tenant, other: Tenant) -> dict[str, str]:
 
 
 def faults_of(response: Any, operation: dict[str, Any], document: dict[str, Any]) -> list[str]:
-    """What is wrong with an answer."""
+    """Return what is wrong with a response."""
     status, text = response.status_code, b"".join(response) if response.streaming else response.content
     if status >= 500:
         return [f"server error {status}"]

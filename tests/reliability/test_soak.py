@@ -1,4 +1,4 @@
-"""`make soak` ends, also if no request succeeds; no platform runs here."""
+"""`make soak` ends, even if no request succeeds; no platform runs in this test."""
 
 from argparse import Namespace
 from typing import Any, cast

@@ -1,4 +1,4 @@
-"""Conversations for the tests of the rules of compaction, written out and generated."""
+"""Written and generated conversations for the tests of the compaction rules."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -26,7 +26,7 @@ def tool_result_turn(place, call_id, tokens=10, content=None, **given):
 
 @st.composite
 def conversations(draw, max_size=40):
-    """Turns with calls of one or two tools, results that come late, never, or without a call, pins and long outputs."""
+    """Generate turns with or without calls of one or two tools, late or missing results, pins and long outputs."""
     turns = []
     waiting = []
     number = st.integers(0, 400)

@@ -31,7 +31,7 @@ def signal_memory(text, *, lexemes=(), created="2025-01-01", **fields):
 
 
 def signal_pool(rows, text="What is it?", lexemes=(), vectors=()):
-    """`vectors` are those of the rows, in their order."""
+    """`vectors` are those of the rows, in the same order."""
     units = [np.array(vector, dtype=np.float32) / np.linalg.norm(vector) for vector in vectors]
     question = ScoringQuestion(text, SIGNALS_NOW, lexemes)
     return CandidatePool(rows, question, {row["id"]: vector for row, vector in zip(rows, units, strict=False)})

@@ -1,4 +1,4 @@
-"""Twice the input takes about twice as long, at every stage whose input people and agents determine."""
+"""Twice the input takes about twice as long, at every stage with an input of any size."""
 
 import ast
 import sys

@@ -1,4 +1,4 @@
-"""The check of `test_growth.py` fails for work that grows faster than its input, and for no other."""
+"""The check of `test_growth.py` fails only for work that grows faster than its input."""
 
 import time
 from collections.abc import Callable

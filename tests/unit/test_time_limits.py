@@ -1,4 +1,4 @@
-"""Every stage whose input people and agents determine stops between two pieces of it when its time is up."""
+"""Every stage with an input of any size stops between two steps when its time is up."""
 
 from collections.abc import Callable
 from contextlib import suppress

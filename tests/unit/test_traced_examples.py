@@ -1,4 +1,4 @@
-"""Coverage is measured for the first generated inputs of a test, and again for what follows the test."""
+"""Coverage measures the first generated inputs of a test, and the code after the test."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""What every summariser promises; and how the one that speaks HTTP fails."""
+"""The contract of every summariser, and how the one that uses HTTP fails."""
 
 import time
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
-"""What every packer promises, over generated inputs (ADR-0041 to 0043).
+"""The contract of every packer, over generated inputs (ADR-0041 to ADR-0043).
 
-`PACKER_CASES` is how many inputs are generated in all, 1,400 unless said otherwise; `make packers` takes 100,000.
+`PACKER_CASES` is the total number of generated inputs, 1,400 by default; `make packers` sets 100,000.
 """
 
 from __future__ import annotations

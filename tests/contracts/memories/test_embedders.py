@@ -1,4 +1,4 @@
-"""What every provider of embeddings promises; and how the one that speaks HTTP fails."""
+"""The contract of every embedding provider, and how the one that uses HTTP fails."""
 
 import importlib.util
 import os

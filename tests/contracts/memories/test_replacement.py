@@ -1,4 +1,4 @@
-"""A statement replaces an earlier one or not: the project's table of pairs, and what holds for any text."""
+"""Whether a statement replaces an earlier one: the project's table of pairs, and properties for any text."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""Two texts state the same or not: the project's table of pairs, and what holds for any text."""
+"""Whether two texts make the same statement: the project's table of pairs, and properties for any text."""
 
 import json
 import time

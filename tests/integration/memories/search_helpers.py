@@ -1,4 +1,4 @@
-"""A short way to search in tests: flat options instead of a request with its scope and its gate."""
+"""A short way to search in tests: flat options instead of a request with its search scope and candidate gate."""
 
 from collections.abc import Mapping
 from datetime import datetime

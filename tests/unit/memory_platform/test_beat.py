@@ -1,4 +1,4 @@
-"""Beat after a clock was set back."""
+"""Beat after its clock was set back."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

@@ -199,7 +199,7 @@ def test_unencrypted_answer_to_https_and_closed_port_are_failures(tenant: Tenant
 def test_host_with_a_private_address_is_refused_at_once(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch, found: list[str]
 ) -> None:
-    """Nothing is connected to, also where only one of several addresses is private."""
+    """No connection is made, even if only one of several addresses is private."""
     answers = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 443)) for address in found]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: answers)
     monkeypatch.setattr(socket, "create_connection", lambda *_, **__: pytest.fail("it connects"))
@@ -211,7 +211,7 @@ def test_host_with_a_private_address_is_refused_at_once(
 
 
 def test_connection_goes_to_the_addresses_that_were_checked(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One after the other, all within the time for a delivery."""
+    """The addresses are tried one after the other, all within the time limit of a delivery."""
     hosts = ("2606:4700::1111", "1.1.1.1")
     answers = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, 443)) for host in hosts]
     connected: list[Any] = []

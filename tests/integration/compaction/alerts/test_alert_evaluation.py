@@ -1,4 +1,4 @@
-"""Rules on real rows: what each finds; an alert opens once, stays open and closes by itself."""
+"""Rules on real rows: what each finds. An alert opens once, stays open and closes automatically."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta

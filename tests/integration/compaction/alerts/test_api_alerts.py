@@ -37,7 +37,7 @@ def test_rule_is_changed_field_by_field_and_its_alert_is_listed_until_it_is_off(
     assert changed["ETag"] == admin.get(RULE)["ETag"]
     make_contradiction(tenant, now=NOW)
     evaluate_alerts(now=NOW)
-    assert admin.get(RULE)["ETag"] == changed["ETag"]  # an evaluation is no change
+    assert admin.get(RULE)["ETag"] == changed["ETag"]  # an evaluation changes no rule
     reader = api_client(new_key(tenant, "read"))
     (alert,) = reader.get("/api/v1/alerts?open=true").json()["results"]
     assert (alert["rule"], alert["value"], alert["unit"], alert["closed_at"]) == ("contradictions", 1, "pairs", None)

@@ -1,4 +1,4 @@
-"""Several people who add one destination, or set the rules, at once."""
+"""Several people add the same destination, or set the rules, at the same time."""
 
 from functools import partial
 from typing import Any

@@ -38,7 +38,7 @@ def admin(ada: User) -> Client:
 
 
 def rules_data(*enabled: str, **thresholds: Any) -> dict[str, Any]:
-    """What the form posts."""
+    """Return what the form posts."""
     data: dict[str, Any] = {f"{kind.name}_threshold": kind.threshold for kind in RULE_KINDS.values()}
     return data | dict.fromkeys(enabled, "on") | {f"{name}_threshold": value for name, value in thresholds.items()}
 
@@ -57,7 +57,7 @@ def test_admin_sets_rules_and_the_alert_is_shown_until_it_closes(admin: Client, 
     address = page("alerts", tenant)
     empty = text_of(admin.get(address))
     assert "No rules enabled" in empty
-    assert '<option value="webhook" selected>' in empty  # there is no mail
+    assert '<option value="webhook" selected>' in empty  # no mail server is configured
     saved = admin.post(address, rules_data("contradictions", contradictions=1), follow=True)
     assert "Rules saved." in text_of(saved)
     assert "No open alerts" in text_of(saved)

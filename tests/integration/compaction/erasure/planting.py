@@ -1,4 +1,4 @@
-"""A text planted in every place of a tenant that it can reach, and the search for it in every table."""
+"""Store a text in every place of a tenant that it can reach, and search for it in every table."""
 
 from typing import Any
 from uuid import uuid4
@@ -50,7 +50,7 @@ KEPT = "Others sleep late. [erased] Nobody else does."
 
 
 def plant(tenant: Tenant) -> Memory:
-    """Store the fact for a person, and put it wherever the platform may have copied it to."""
+    """Store the fact for a person, and everywhere that the platform may have copied it to."""
     memory = make_memory(tenant, FACT, partition=PERSON, is_embedded=True, metadata={"note": CANARY})
     other = make_memory(tenant, "Another memory of the same person.", partition=PERSON)
     make_memory(tenant, "Somebody else likes tea.", partition="user=sam", is_embedded=True)

@@ -42,7 +42,7 @@ def dump() -> str:
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wait for tests of other processes: a transaction that writes to any database of the server keeps deleted rows."""
+    """Wait for tests of other processes, whose transactions in any database of the server delay the removal of rows."""
     monkeypatch.setattr(queries, "REWRITE_PAUSES_SECONDS", (0, 0.2, 1, 2, 4, 8, 16, *[30] * 5))
 
 

@@ -1,4 +1,4 @@
-"""Erasures of a memory, a partition and a tenant: what goes, what stays, and what the receipt says."""
+"""Erasures of a memory, a partition and a tenant: what is deleted, what stays, and what the receipt contains."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db
 
 
 def erase(tenant: Tenant, **target: Any) -> Erasure:
-    """Request an erasure and run it to its end."""
+    """Request an erasure and run it until it ends."""
     now = timezone.now()
     with tenant_scope(tenant.pk):
         erasure = request_erasure(tenant=tenant, **target, is_enqueued=False, by=TESTER, now=now)
@@ -57,7 +57,7 @@ def test_partition_goes_from_every_table_and_the_dry_run_counted_it(tenant: Tena
     assert erasure.counts == erasure.expected == dry.expected
     expected = {"memories": 4, "sessions": 1, "messages": 3, "memory versions": 1, "partitions": 1, "receipts": 3}
     assert expected.items() <= erasure.counts.items()
-    # Only the dry run names it still; it is deleted after a day.
+    # Only the dry run still names it; it is deleted after a day.
     assert places_with(CANARY) == {"compaction_erasure"}
 
 

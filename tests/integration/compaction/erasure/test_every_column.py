@@ -1,4 +1,4 @@
-"""Every text column of every tenant table is decided: it goes with its row, is searched for quotations, or stays."""
+"""Each text column of each tenant table is erased with its row, searched for quotations, or listed as kept."""
 
 from uuid import uuid4
 
@@ -18,7 +18,7 @@ from memory_platform.postgres.base import APPS, has_tenant
 
 pytestmark = pytest.mark.django_db
 
-#: Columns that stay as they are, and why.
+#: Columns that are not erased, and why.
 STAYS = {
     "Memory, MemoryVersion and what belongs to them, sessions and what belongs to them": "go with their rows",
     "receipt": "blocks, omitted, candidates, plan, profile, budget_profile, budget, warnings, timings: ids and numbers",
@@ -55,7 +55,7 @@ def text_columns(model: type[Model]) -> set[str]:
 
 
 def tree(model: type[Model], found: set[type[Model]]) -> set[type[Model]]:
-    """The model and all whose rows end with its rows."""
+    """Return the model and all models whose rows are deleted with its rows."""
     if model not in found:
         found.add(model)
         for child, _ in _owned(model):

@@ -1,4 +1,4 @@
-"""`manage.py evaluate_compaction`: what it prints, writes and refuses, and what the rules keep of the data set."""
+"""`manage.py evaluate_compaction`: what it prints, writes and refuses; how much of the data set the rules keep."""
 
 import json
 from io import StringIO
@@ -13,7 +13,7 @@ from compaction.pipeline.summarisers import fallback_summariser
 from memories.services.tokens import count_tokens
 
 LOCOMO = Path(__file__).resolve().parents[4].parent / "shared" / "data" / "locomo"
-#: What the summaries of every other conversation keep together.
+#: The share that the summaries of the other conversations keep.
 KEPT_MIN = 0.41
 
 

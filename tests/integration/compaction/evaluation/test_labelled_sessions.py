@@ -20,7 +20,7 @@ from memories.tenancy.scopes import admin_write_scope
 pytestmark = pytest.mark.django_db
 
 FILES = sorted(LABELLED_SESSIONS_PATH.glob("*.json"))
-#: Of all labels of a measure, at least this share. Nothing was learned from these sessions.
+#: The minimum share of the labels of each measure. Nothing was learned from these sessions.
 SHARE_MIN = {
     "keys_in_summary": 0.58,
     "keys_in_facts": 0.62,
@@ -29,7 +29,7 @@ SHARE_MIN = {
     "decision_labels": 0.75,
     "constraint_labels": 0.7,
 }
-#: And at most so many.
+#: The maximum number.
 COUNT_MAX = {
     "stale_in_summary": 6,
     "stale_in_facts": 8,

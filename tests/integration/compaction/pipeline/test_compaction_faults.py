@@ -1,6 +1,6 @@
-"""Compaction survives anything: workers killed at every step, two at once, messages that change.
+"""Compactions with killed workers, two workers at once, and messages that change in the meantime.
 
-Redis restarted meanwhile: test_scenario_sessions_troubled.py.
+For a restart of Redis, see test_scenario_sessions_troubled.py.
 """
 
 import os
@@ -46,7 +46,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
 ROOT = Path(__file__).resolve().parents[4]
 STEPS = ["claimed", "planned", "summarised", "journaled", "checked", "applying"]
 AFTER = "done"
-#: Forks a worker for each line of its input, which dies at the step that the line names; answers with its exit code.
+#: Forks a worker for each line of its input. The worker dies at the step that the line names; prints its exit code.
 WORKERS = """
 import os, signal, sys, uuid
 from datetime import datetime
@@ -87,7 +87,7 @@ def assert_stored_once(tenant: Tenant) -> None:
 
 @pytest.fixture
 def session(admin: APIClient, tenant: Tenant) -> dict[str, Any]:
-    set_policy(tenant, retention_floor=0.0)  # of the tool calls little is kept
+    set_policy(tenant, retention_floor=0.0)  # little of the tool calls is kept
     return full_session(admin, lookups=2)
 
 
@@ -113,7 +113,7 @@ Killer = Callable[[str, Run, datetime], None]
 
 @pytest.fixture(scope="module")
 def die_at() -> Iterator[Killer]:
-    """Have a worker process make a run and be killed at a step."""
+    """Have a worker process run a compaction and kill it at a step."""
     command = [sys.executable, "-c", WORKERS]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as workers:
         assert workers.stdin
@@ -192,7 +192,7 @@ def test_of_two_workers_one_does_the_run(tenant: Tenant, session: dict[str, Any]
 
 
 def once_at(step: str, act: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let something happen when the conductor first reaches a step."""
+    """Call a function when the orchestrator first reaches a step."""
     left = [act]
 
     def reached(at: str) -> None:
@@ -248,7 +248,7 @@ def test_retry_of_what_is_open_elsewhere_is_refused(admin: APIClient, tenant: Te
 
 
 class Runtime:
-    """A Redis that may be stopped and started, and a worker that holds on to it."""
+    """A Redis that can be stopped and started, and a worker connected to it."""
 
     def __init__(self, folder: Path, **environment: str) -> None:
         self.folder = folder

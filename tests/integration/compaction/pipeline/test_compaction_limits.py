@@ -1,4 +1,4 @@
-"""Compactions that take too long, break, come twice or at the same moment as somebody's reading."""
+"""Compactions that take too long, fail, are delivered twice or run while a person reads the session."""
 
 from datetime import timedelta
 from typing import Any
@@ -39,7 +39,7 @@ def admin(admin_key: str) -> APIClient:
 
 @pytest.fixture
 def handed_over(monkeypatch: pytest.MonkeyPatch) -> list[UUID]:
-    """The runs that a worker was asked to do."""
+    """Return the runs for which a task was sent to a worker."""
     sent: list[UUID] = []
     for endpoint in ("compaction.pipeline.api.compactions", "compaction.sessions.api.sessions"):
         monkeypatch.setattr(f"{endpoint}.enqueue_compaction", lambda _tenant_id, run_id: sent.append(run_id))

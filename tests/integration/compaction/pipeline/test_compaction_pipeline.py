@@ -1,4 +1,4 @@
-"""Compacting a session over REST: masking, summary, journal, retention check, and back."""
+"""Compaction of a session over REST: masking, summary, journal, retention check and roll-back."""
 
 from typing import Any
 
@@ -59,7 +59,7 @@ def test_session_shrinks_below_its_target_and_says_what_is_kept(api: APIClient, 
 
 
 def order(number: int) -> dict[str, Any]:
-    """A message of one sentence that nobody would leave out."""
+    """A message of one sentence that is certainly worth keeping."""
     place = ("Lisbon", "Porto", "Braga", "Faro", "Evora")[number % 5]
     text = f"Order MV-{2_000 + number} for customer{number}@example.com costs {90 + number} EUR and must reach {place}."
     return user(text, name="Alex")

@@ -1,4 +1,4 @@
-"""Compaction with a model behind a real HTTP server that answers well, badly, late or not at all."""
+"""Compaction with a model behind a real HTTP server that responds correctly, incorrectly, late or not at all."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Deciding about compactions over REST: approve, reject, edit, append what is missing, have made anew, retry."""
+"""Decisions about compactions over REST: approve, reject, edit, append missing facts, regenerate, retry."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the database itself refuses of sessions, messages, compactions, runs and policies."""
+"""The constraints of the database on sessions, messages, compactions, runs and policies."""
 
 from datetime import timedelta
 from typing import Any

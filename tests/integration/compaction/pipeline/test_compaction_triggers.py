@@ -1,4 +1,4 @@
-"""When sessions are compacted by themselves: idle ones by the sweep, full ones while a context is asked for."""
+"""When sessions are compacted automatically: idle ones by the sweep, full ones when a context is requested."""
 
 import logging
 import time
@@ -201,7 +201,7 @@ SLOW_SECONDS = 20
 def test_slow_model_does_not_hold_up_a_context(
     admin: APIClient, tenant: Tenant, server: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The model gets half a second of the limit; the rules get so much that they finish on a busy machine, too.
+    # The model gets half a second of the limit; the rest is enough for the rules even on a busy machine.
     monkeypatch.setattr(orchestrator, "EMERGENCY_TIME_LIMIT", timedelta(seconds=60))
     monkeypatch.setattr(fallback, "SECONDS_FOR_RULES", 59.5)
     server.mode = slow_chat(SLOW_SECONDS)

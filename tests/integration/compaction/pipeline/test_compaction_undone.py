@@ -1,4 +1,4 @@
-"""Whatever is done to a session, every compaction can be undone, the latest first, to the same bytes."""
+"""After any changes to a session, each compaction can be rolled back, the latest first, to identical bytes."""
 
 from datetime import timedelta
 from typing import Any
@@ -38,7 +38,7 @@ STEPS = st.lists(
     min_size=4,
     max_size=14,
 )
-#: Every kind of event, around compactions that change something: few generated courses contain all of them.
+#: Every kind of event, with compactions that change something: few generated sequences contain all of them.
 ALL_EVENTS = [
     *(("look_up", 3), ("say", 9), ("compact", 0), ("expand", 0), ("pin", 1), ("edit", 1), ("say", 9), ("compact", 0)),
     *(("roll_back", 0), ("unpin", 1), ("say", 5), ("compact", 0)),
@@ -46,7 +46,7 @@ ALL_EVENTS = [
 
 
 class Played:
-    """A session, what it showed before each compaction in force, and which messages people expanded since."""
+    """A session, its content before each applied compaction, and the messages that people have expanded since."""
 
     def __init__(self, client: Any, tenant: Tenant) -> None:
         self.client, self.tenant = client, tenant
@@ -61,7 +61,7 @@ class Played:
         return self.clock
 
     def shown(self) -> dict[int | None, Any]:
-        """By sequence (None: the summary) the bytes that a context shows."""
+        """Return by sequence (None: the summary) the bytes that a context contains."""
         rows = shown(self.tenant, self.session["id"])
         return {row[0]: row[1:6] for row in rows if row[0] != "tokens"}
 
@@ -111,7 +111,7 @@ class Played:
         assert outcome.state == "applied", outcome
         assert run.compaction_id is not None
         self.before.append((run.compaction_id, before))
-        # what was expanded before may be masked anew, and is given back expanded
+        # a message expanded before may be masked again; the roll-back restores it expanded
         self.expanded.clear()
 
     def edit(self, place: int) -> None:
@@ -147,7 +147,7 @@ class Played:
         assert (None in after) == (None in before)
 
     def check(self) -> None:
-        """The counters agree with the rows, and nothing is lost."""
+        """Assert that the counters agree with the rows, and that nothing is lost."""
         with tenant_scope(self.tenant.pk):
             session = Session.objects.get(pk=self.session["id"])
             assert_recounted(session)

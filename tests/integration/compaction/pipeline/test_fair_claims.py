@@ -1,4 +1,4 @@
-"""One tenant with much work does not keep the others waiting."""
+"""A tenant with much work does not delay the other tenants."""
 
 from datetime import timedelta
 from typing import Any

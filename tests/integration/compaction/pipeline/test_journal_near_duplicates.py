@@ -1,4 +1,4 @@
-"""A journal entry repeats a stored memory only where it states the same."""
+"""A journal entry is a near-duplicate of a stored memory only if both make the same statement."""
 
 from typing import Any
 

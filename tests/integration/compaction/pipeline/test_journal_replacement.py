@@ -1,4 +1,4 @@
-"""A fact of the journal replaces the stored one that gives the same attribute another value."""
+"""A fact of the journal replaces a stored fact with another value of the same attribute."""
 
 from datetime import timedelta
 from typing import Any
@@ -26,7 +26,7 @@ OLD, NEW = (
 
 
 def stored(tenant: Tenant, text: str = OLD, **fields: Any) -> Memory:
-    """What a journal stored a week ago."""
+    """Facts that a journal stored a week ago."""
     own = {"partition": "user=alex", "kind": "synthesis", "metadata": {"type": "journal"}, "is_embedded": True}
     return make_memory(tenant, text, **{**own, "now": timezone.now() - timedelta(days=7), **fields})
 
@@ -39,7 +39,7 @@ def classify(tenant: Tenant, *texts: str) -> list[JournalEntry]:
 
 
 def apply(tenant: Tenant, *texts: str) -> list[dict[str, Any]]:
-    """The records of a journal with these facts, once it is stored."""
+    """Return the records of a journal with these facts, after it is stored."""
     entries = classify(tenant, *texts)
     with tenant_scope(tenant.pk):
         session = new_session(tenant)
@@ -117,7 +117,7 @@ def said(client: APIClient, text: str) -> dict[str, Any]:
 
 
 def journal(tenant: Tenant) -> list[str]:
-    """The live facts about the limit in journals."""
+    """Return the live facts about the limit in journals."""
     return [row.content for row in live_memories(tenant, "journal") if "retry limit" in row.content]
 
 

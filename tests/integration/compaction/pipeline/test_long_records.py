@@ -1,4 +1,4 @@
-"""What a session's summaries retain grows with the session: requests do not read it, a compaction reads it once."""
+"""The retention record grows with the session: requests do not read it, and a compaction reads it once."""
 
 import tracemalloc
 from typing import Any
@@ -26,7 +26,7 @@ from tests.users import api_client
 pytestmark = pytest.mark.django_db
 
 FACTS = 5_000
-#: Of a compaction, for each fact that its session has stated so far.
+#: By compaction, for each fact that its session has stated so far.
 BYTES_PER_FACT_MAX = 2_200
 
 
@@ -37,7 +37,7 @@ def admin(admin_key: str) -> APIClient:
 
 @pytest.fixture
 def session(admin: APIClient, tenant: Tenant) -> dict[str, Any]:
-    """A session whose summary retains many facts, and that can be compacted again."""
+    """A session whose summary retains many facts and that can be compacted again."""
     set_policy(tenant, has_emergency=False, retention_floor=0.0)
     session = full_session(admin, user_id="alex")
     compact(admin, session)

@@ -1,4 +1,4 @@
-"""Runs, roll-ups and prompts on the console: their progress, another try, another text."""
+"""Runs, roll-ups and prompts on the console: progress, retries and new versions."""
 
 from typing import Any
 from uuid import uuid4

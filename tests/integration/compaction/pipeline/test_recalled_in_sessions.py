@@ -1,4 +1,4 @@
-"""Over HTTP: what a session repeats of its contexts stays out of journal and retention; its own words stay in."""
+"""Recalled text in a session, over HTTP: it is not part of journal or retention; the session's own words are."""
 
 import json
 from typing import Any
@@ -35,7 +35,7 @@ def receive(client: Any, text: str, render: str = "markdown", **place: Any) -> s
 
 
 def compacted(client: Any, *messages: dict[str, Any], writer: Any = None, **place: Any) -> dict[str, Any]:
-    """The compaction of a session that begins with these messages."""
+    """Return the compaction of a session that begins with these messages."""
     session = open_session(client, max_context_tokens=4_000, **place)
     append(writer or client, session, *messages)
     append(client, session, *(message for number in range(15) for message in said_pair(number)))
@@ -55,7 +55,7 @@ def journal(compaction: dict[str, Any]) -> str:
 
 
 def receive_sentences(admin: APIClient, place: str) -> None:
-    """All of them are stored for one user, and each is found by a context of the place."""
+    """All texts are stored for one user, and a context of the partition contains each of them."""
     for text in SENTENCES:
         post_memory(admin, text, partition="user=u1")
         assert text in receive(admin, text, partition=place)

@@ -1,4 +1,4 @@
-"""The statements that `tests/integration/conftest.py` remembers are those of the product, also under other ids."""
+"""The statements that `tests/integration/conftest.py` caches equal those of the product, also under other ids."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

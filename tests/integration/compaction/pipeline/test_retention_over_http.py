@@ -1,4 +1,4 @@
-"""Retention over HTTP: what counts, what returns to a summary, and what is not measured."""
+"""Retention over HTTP: what counts, what is added to a summary, and what is not measured."""
 
 import json
 from collections.abc import Iterator
@@ -58,7 +58,7 @@ def server(settings: Any) -> Iterator[ChatServer]:
 
 
 def session_of(client: APIClient, *texts: str, chatter: str = CHATTER, pairs: int = 30) -> dict[str, Any]:
-    """A session whose first messages are these, with so much chatter behind them that they leave."""
+    """A session that begins with these messages, followed by enough chatter that they are summarised."""
     session = open_session(client, max_context_tokens=4_000)
     if texts:
         append(client, session, *(user(text, name="Ann") for text in texts))

@@ -1,4 +1,4 @@
-"""Over HTTP: a session has one summary at a time, its retention counts all generations, and people review it later."""
+"""One live summary per session, retention over all generations, and later reviews, over HTTP."""
 
 from typing import Any
 
@@ -41,13 +41,13 @@ def session(admin: APIClient) -> dict[str, Any]:
 
 @pytest.fixture
 def long_session(admin: APIClient) -> dict[str, Any]:
-    """A session with so many facts that summaries lose some."""
+    """A session with so many facts that its summaries lose some."""
     return full_session(admin, user_id="alex")
 
 
 @pytest.fixture
 def without_journal(tenant: Tenant) -> None:
-    """The memory of a summary leaves out what the journal stores; without a journal it is the whole summary."""
+    """The memory of a summary omits what the journal stores; without a journal, it is the whole summary."""
     set_policy(tenant, has_journal=False, retention_floor=0.0)
 
 

@@ -1,4 +1,4 @@
-"""Which summaries wait for review whatever started them, and those applied although they lost a constraint."""
+"""Which summaries wait for review, for each trigger, and which are applied although they lost a constraint."""
 
 from datetime import timedelta
 from typing import Any
@@ -40,7 +40,7 @@ RULES = (
     "Never water the cactus on the balcony in winter.",
     "Nobody may open the wooden box from Aunt Clara.",
 )
-#: Under it a summary has no room for all of `RULES`, and no journal keeps them.
+#: With this policy, a summary has no space for all of `RULES`, and no journal keeps them.
 NO_ROOM = {"has_journal": False, "summary_share": 0.02}
 LOSSY = {**NO_ROOM, "retention_floor": 0.1}
 WARNING = "constraint_missing"
@@ -64,7 +64,7 @@ def append_with_chatter(client: APIClient, session: dict[str, Any], *texts: str)
 
 
 def compacted_by(trigger: str, client: APIClient, tenant: Tenant, *texts: str) -> tuple[dict[str, Any], set[str]]:
-    """Return the compaction that this trigger makes, and the codes of the warnings of an emergency's context."""
+    """Return the compaction that this trigger starts, and the warning codes of the context of an emergency."""
     session = full(client, *texts)
     codes: set[str] = set()
     if trigger == "manual":

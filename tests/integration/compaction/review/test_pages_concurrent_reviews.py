@@ -1,4 +1,4 @@
-"""Reviews by several people at once: nobody decides about what they did not see, and nobody loses what they typed."""
+"""Concurrent reviews: nobody decides on a text that they did not see, and no typed text is lost."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -38,7 +38,7 @@ def proposal(tenant: Tenant) -> Compaction:
 
 
 def beat(client: Client, tenant: Tenant, compaction: Compaction, **seen: str) -> str:
-    """What the page of somebody hears who has this compaction on the screen."""
+    """Return what the page shows to a person who has this compaction open."""
     fields = {"state": compaction.state, "edit_version": str(compaction.edit_version)} | seen
     response = client.post(page("compaction-presence", tenant, compaction.pk), fields, headers=HTMX)
     assert response.status_code == 200

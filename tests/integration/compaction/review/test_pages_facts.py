@@ -1,4 +1,4 @@
-"""The facts of a journal under review: struck ones are never stored, and an undone approval waits again."""
+"""The facts of a journal under review: struck facts are never stored, and an undone approval waits for review."""
 
 import pytest
 from django.contrib.auth.models import User

@@ -1,4 +1,4 @@
-"""Reviews on the console: what waits, the summary beside its originals, and every decision about it."""
+"""Reviews on the console: the queue, the summary next to its original messages, and every decision about it."""
 
 from typing import Any
 from uuid import uuid4
@@ -88,7 +88,7 @@ def test_review_shows_sources_and_what_is_kept_and_missing(
 def test_query_count_of_a_review_does_not_grow(
     client: Client, tenant: Tenant, django_assert_max_num_queries: Any
 ) -> None:
-    under_review(tenant, summary_share=0.05)  # some statements of both have no room
+    under_review(tenant, summary_share=0.05)  # some statements of both do not fit
     short, long = (
         compacted(make_long_session(tenant, turns=25)),
         compacted(make_long_session(tenant, turns=60, window=6_000)),

@@ -1,4 +1,4 @@
-"""The review made for speed: on to the next one, undone at once, tried while typed, compared when made anew."""
+"""Fast reviews: the next item opens, decisions can be undone, edits are tried and new versions compared."""
 
 import re
 from typing import Any
@@ -26,7 +26,7 @@ def client(operator: User) -> Client:
 
 @pytest.fixture
 def queue(tenant: Tenant) -> list[Compaction]:
-    """Three that wait, the oldest first; the second is of the fullest session."""
+    """Three reviews, the oldest first; the second is of the session with the highest pressure."""
     under_review(tenant, summary_share=0.05, has_journal=False)
     return [compacted(make_long_session(tenant, window=window)) for window in (2_600, 2_000, 2_600)]
 

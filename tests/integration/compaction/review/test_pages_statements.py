@@ -1,4 +1,4 @@
-"""Single sentences on the review page: why each was chosen, removed with a click, candidates swapped in."""
+"""Single sentences on the review page: why each was chosen, how it is removed, and how candidates are swapped in."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""Roll-ups: what they are made of, when they are made, and what they leave alone."""
+"""Roll-ups: their input, when they run, and what they do not change."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Messages over REST: appended in order and whole, linked by call ids, searched, pinned, expanded."""
+"""Messages over REST: appended in order and unchanged, linked by call ids, searched, pinned, expanded."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Sessions over REST: opened, listed, changed, closed, restored, and refused to strangers."""
+"""Sessions over REST: opened, listed, changed, closed, restored, and hidden from other tenants."""
 
 from typing import Any
 
@@ -77,7 +77,9 @@ def test_change_of_the_model_counts_every_message_anew(api: APIClient) -> None:
     rows = api.get(f"{url}/messages").json()["results"]
     assert [row["tokens"] for row in rows[:2]] == [count_tokens(text, "cl100k_base") for text in texts]
     assert changed["context_tokens"] == count_tokens(DIRECTIVE, "cl100k_base") + sum(row["tokens"] for row in rows)
-    assert changed["max_context_tokens"] == 8192  # it was the former model's and is the new one's
+    assert (
+        changed["max_context_tokens"] == 8192
+    )  # it was counted for the former model, and is now counted for the new one
     assert api.patch(url, {"max_context_tokens": 4000, "model": "gpt-4o"}).json()["max_context_tokens"] == 4000
     assert api.patch(url, {"max_context_tokens": None}).json()["max_context_tokens"] == 128_000
 

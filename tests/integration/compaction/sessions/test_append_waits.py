@@ -1,4 +1,4 @@
-"""Appending waits for the database as rarely as it can, and stores values as they were sent."""
+"""An append waits for the database as rarely as possible, and stores values as they were sent."""
 
 from typing import Any
 

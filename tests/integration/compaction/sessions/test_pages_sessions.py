@@ -1,4 +1,4 @@
-"""Sessions and their messages on the console: listed by pressure, read page by page, pinned, put back, simulated."""
+"""Sessions and messages on the console: listed by pressure, paged, pinned, expanded, simulated."""
 
 from typing import Any
 from urllib.parse import urlencode

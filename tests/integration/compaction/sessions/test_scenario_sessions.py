@@ -1,5 +1,7 @@
-"""Hundreds of messages and tool calls, played into a session of 8,000 tokens: it never overflows, what was said
-can still be found, and every compaction is undone to the same bytes.
+"""Hundreds of messages and tool calls in a session of 8,000 tokens.
+
+Contexts stay within the window, the content can still be found, and every compaction can be rolled back to identical
+bytes.
 """
 
 import logging
@@ -37,12 +39,12 @@ __all__ = ["clock"]
 pytestmark = [pytest.mark.django_db, pytest.mark.long, NEEDS_CONVERSATION]
 
 WINDOW, TARGET = 8_000, 0.50
-#: Of the conversation: enough for a summary to be summarised again and again.
+#: Of the conversation: enough for repeated summaries of summaries.
 SITTINGS = 14
-#: Of directive and summary; a plan counts them also where there is no summary yet.
+#: The tokens of directive and summary; a plan counts them even if there is no summary yet.
 MARKERS = 8
-#: Shares of the words of answers. Measured: .57 in summary or memories, .40 in the summary, .52 in the memories.
-#: The floors lie .07 lower, for other wording.
+#: Shares of the words of answers. Measured: .57 in summary or memories, .40 in the summary, .52 in the memories. The
+#: limits are .07 lower, to allow for other wording.
 FLOOR_EITHER, FLOOR_SUMMARY, FLOOR_MEMORIES = 0.50, 0.33, 0.45
 
 
@@ -67,7 +69,7 @@ def test_long_session_never_overflows_forgets_or_loses_a_byte(
 
 
 def lived_through(client: APIClient, tenant: Tenant, clock: MovingClock, data: dict[str, Any]) -> PlayedSession:
-    """Every sitting of the conversation at its time; each context asked for meanwhile is checked by `Played`."""
+    """Play every session of the conversation at its time; `Played` checks each context requested meanwhile."""
     played, is_expanded = PlayedSession(client, tenant, clock, WINDOW), False
     for at, rows in islice(session_sittings(data), SITTINGS):
         clock.set(at)
@@ -92,7 +94,7 @@ def lived_through(client: APIClient, tenant: Tenant, clock: MovingClock, data: d
 
 
 def one_output_is_expanded(played: PlayedSession, made: dict[str, Any]) -> None:
-    """What was masked just now stands in the context as it was said, until it is masked again."""
+    """A message that was just masked appears unmasked in the context until it is masked again."""
     url = f"{SESSIONS}/{played.session['id']}/messages?page_size=100&state=masked"
     masked = [
         row for page in every_page(played.client, url) for row in page if row["archived_at"] == made["compacted_at"]
@@ -126,7 +128,7 @@ def compactions_happened_when_the_policy_says(played: PlayedSession) -> None:
 
 
 def no_summary_was_made_where_masking_suffices(played: PlayedSession) -> None:
-    """Reckoned from what was shown before each: without the long outputs outside the window it was still too much."""
+    """Without the long outputs outside the preserve window, each context before a compaction was still too large."""
     made = played.compactions()
     only_masked = [row for row in made if row["span"] is None]
     assert only_masked
@@ -168,7 +170,7 @@ def later_generations_carry_their_warning(played: PlayedSession) -> None:
 
 
 def facts_are_still_found(played: PlayedSession, data: dict[str, Any]) -> None:
-    """Questions whose evidence is all compacted: how many of the answer's words summary and memories hold."""
+    """Questions whose evidence is compacted: how many words of the answer summary and memories contain."""
     compacted = _compacted(played)
     found: dict[str, list[float]] = {"summary": [], "memories": [], "either": []}
     asked = [question for question in data["qa"] if _is_about(question, set(compacted))]
@@ -192,7 +194,7 @@ def facts_are_still_found(played: PlayedSession, data: dict[str, Any]) -> None:
 
 
 def _compacted(played: PlayedSession) -> dict[str, dict[str, Any]]:
-    """The messages of the conversation that summaries stand for, by their ids in the data set."""
+    """Return the messages of the conversation that summaries cite, by their ids in the data set."""
     url = f"{SESSIONS}/{played.session['id']}/messages?page_size=100&state=compacted"
     return {row["source_id"]: row for page in every_page(played.client, url) for row in page if row["source_id"]}
 
@@ -209,7 +211,7 @@ def _is_about(question: dict[str, Any], compacted: set[str]) -> bool:
 
 
 def everything_that_left_can_be_read(played: PlayedSession) -> None:
-    """A compacted message keeps its original and cannot be expanded; a statement names such messages."""
+    """A compacted message keeps its original and cannot be expanded; a statement cites such messages."""
     tokens = played.read()["context_tokens"]
     originals = {row["id"]: row["content"] for row in played.rows}
     compacted = _compacted(played)
@@ -224,7 +226,7 @@ def everything_that_left_can_be_read(played: PlayedSession) -> None:
 
 
 def every_compaction_is_undone_in_reverse_order(played: PlayedSession) -> None:
-    """After each step the session shows what it showed before that compaction, and what was said since."""
+    """After each roll-back, the session shows what it showed before that compaction, and the messages since."""
     for row in reversed(played.compactions()):
         before = played.before[row["id"]]
         back = review(played.client, row, "rollback", reason="Undone in a test.")

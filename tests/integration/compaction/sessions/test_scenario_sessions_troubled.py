@@ -1,4 +1,4 @@
-"""Long sessions in trouble: a model that fails in every way in turn, Redis restarted while workers compact."""
+"""Long sessions with faults: a model that fails in every way in turn, and Redis restarted while workers compact."""
 
 import re
 from collections.abc import Iterator
@@ -54,7 +54,7 @@ pytestmark = pytest.mark.long
 
 WINDOW = 1_600
 MESSAGES = 120
-#: How the model answers while one compaction is made, and the code of its failure; "" where it does its work.
+#: How the model responds during each compaction, and the code of its failure; "" if it works.
 LEGS: list[tuple[ChatMode, str]] = [
     (answering, ""),
     (slow_chat(0.6), "timeout"),
@@ -71,7 +71,7 @@ def admin(admin_key: str) -> APIClient:
 
 
 def answer_by(server: ChatServer, settings: Any, leg: tuple[ChatMode, str]) -> None:
-    """What the model does from now on: only one that comes too late is left soon, or a busy machine would seem late."""
+    """Set the model's behaviour; only a late model gets a short time limit, or a busy machine would seem late."""
     server.mode, code = leg
     settings.LLM_TIMEOUT_SECONDS = 0.3 if code == "timeout" else 30.0
 
@@ -86,7 +86,7 @@ def server(settings: Any) -> Iterator[ChatServer]:
 
 
 def short_sittings() -> Iterator[list[LongSessionRow]]:
-    """The beginning of the conversation without the long outputs, a few messages at a time."""
+    """Append the beginning of the conversation without the long outputs, a few messages at a time."""
     rows = [row for _, each in session_sittings(conversation_data()) for row in each if len(row["content"] or "") < 512]
     calls = {row["tool_call_id"] for row in rows if row["role"] == "tool"}
     whole = [row for row in rows if not row.get("tool_calls") or row["tool_calls"][0]["id"] in calls][:MESSAGES]
@@ -109,7 +109,7 @@ def test_model_that_fails_in_every_way_in_turn_never_leaves_a_session_over_budge
         answer_by(server, settings, leg)
         asked = len(server.requests)
         if not played.slept(hours=1):
-            continue  # the preserved messages alone need so much, or the span is too small
+            continue  # the preserved messages alone need too much, or the span is too small
         one_leg_is_as_it_should_be(played, leg[1], len(server.requests) - asked)
         legs += 1
     assert legs >= len(LEGS)
@@ -125,7 +125,7 @@ def test_model_that_fails_in_every_way_in_turn_never_leaves_a_session_over_budge
 
 
 def one_leg_is_as_it_should_be(played: PlayedSession, code: str, asked: int) -> None:
-    """Done by the model, or tried three times, then done by rules, marked, the provider left alone for a while."""
+    """The model succeeds, or is tried three times; then rules take over, mark the result and pause the provider."""
     made, run = stored_compactions(played.tenant)[-1], stored_runs(played.tenant)[-1]
     assert (made.state, run.state, made.trigger) == ("applied", "done", "scheduled")
     assert played.read()["context_tokens"] == played.everything().tokens == made.tokens_after < made.tokens_before
@@ -173,7 +173,7 @@ urls = [f"/api/v1/sessions/{each}/compact" for each in sys.argv[2:]]
 statuses = [client.post(url, {}, HTTP_HOST="localhost").status_code for url in urls]
 assert statuses == [202] * len(statuses), statuses
 """
-# The worker may already have taken all runs, because each run that ends is followed by the one that waited longest.
+# The worker may already have taken all runs, because each run that ends is followed by the one that has waited longest.
 SWEEP = "from compaction import tasks\ntasks.sweep_runs()"
 
 
@@ -192,7 +192,7 @@ def runtime(tmp_path: Path) -> Iterator[Runtime]:
 def test_what_was_asked_for_before_and_while_redis_is_away_is_done_afterwards(
     admin: APIClient, admin_key: str, tenant: Tenant, runtime: Runtime
 ) -> None:
-    """One is being made when Redis goes, one waits in it, one is asked for while there is none."""
+    """One compaction runs when Redis stops, one is queued in it, and one is requested while it is down."""
     set_policy(tenant, retention_floor=0.0)
     sessions = [full_session(admin, user_id=f"user{number}") for number in range(3)]
     runtime.call(REQUEST, admin_key, *(each["id"] for each in sessions[:2]))

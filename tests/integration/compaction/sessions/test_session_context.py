@@ -1,4 +1,4 @@
-"""A session's context over REST: what stands in it, in which order, and that it never exceeds its budget."""
+"""A session's context over REST: its contents, their order, and its budget."""
 
 import logging
 from typing import Any
@@ -43,7 +43,7 @@ def ask(api: APIClient, session: dict[str, Any], **options: Any) -> dict[str, An
 
 
 def check(context: dict[str, Any]) -> None:
-    """What holds of every context of a model whose tokens are exact."""
+    """Assert what applies to every context of a model with exact token counts."""
     budget = context["budget"]
     assert budget["used"] == count_tokens(context["text"], "o200k_base") <= budget["max_tokens"]
     own = sum(count_tokens(message_text(message), "o200k_base") for message in context["messages"])
@@ -71,7 +71,7 @@ def kinds(context: dict[str, Any]) -> list[str]:
 
 
 def summarise(tenant: Tenant, session_id: str, text: str, generation: int = 1, **metadata: Any) -> None:
-    """As an applied compaction leaves it."""
+    """Change the rows as an applied compaction does."""
     with tenant_scope(tenant.pk):
         session = Session.objects.get(pk=session_id)
         compaction = new_compaction(session, state="applied", compacted_at=FACTORY_NOW, generation=generation)

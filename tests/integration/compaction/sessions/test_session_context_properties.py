@@ -1,4 +1,4 @@
-"""Whatever is said in a session and whatever the budget: never over it, never half a tool call; and emergencies."""
+"""Any messages and any budget: a context never exceeds it or splits a tool call; emergency compactions."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -77,7 +77,7 @@ def opened(tenant: Tenant, rows: Sequence[NewMessage], **fields: Any) -> Session
 
 
 def left_alone(session: Session, policy: CompactionPolicy, now: Any) -> list[ContextWarning]:
-    """No compaction at all."""
+    """Do not compact."""
     return []
 
 
@@ -88,7 +88,7 @@ def build(tenant: Tenant, session: Session, **options: Any) -> SessionContext:
 
 
 def build_reading(tokens: int, tenant: Tenant, session: Session, **options: Any) -> SessionContext:
-    """Build a context of which only the newest messages that have so many tokens are read, as of long sessions."""
+    """Assemble a context that reads only the newest messages up to this many tokens, as for long sessions."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(session_context, "READ_SHARE", 0)
         patch.setattr(session_context, "READ_TOKENS_MORE", tokens)
@@ -96,7 +96,7 @@ def build_reading(tokens: int, tenant: Tenant, session: Session, **options: Any)
 
 
 def compared(context: SessionContext) -> dict[str, Any]:
-    """What two contexts of the same session have in common."""
+    """Return what two contexts of the same session have in common."""
     answer = context.as_answer()
     return {name: answer[name] for name in answer if name not in {"context_id", "timings"}}
 
@@ -194,7 +194,7 @@ def test_pinned_unit_outlives_newer_ones(tenant: Tenant) -> None:
 
 
 class Compaction:
-    """Stands for the pipeline: compacts the oldest half, or fails."""
+    """Replaces the pipeline: compacts the oldest half, or fails."""
 
     def __init__(self, tenant: Tenant, *, fails: bool = False) -> None:
         self.tenant, self.fails = tenant, fails

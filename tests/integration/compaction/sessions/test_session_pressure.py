@@ -1,4 +1,4 @@
-"""Sessions that fill up over REST: compacted at their thresholds; only a full context leaves messages out."""
+"""Sessions that fill up over REST: they are compacted at their thresholds; only full contexts exclude messages."""
 
 from itertools import pairwise
 from typing import Any
@@ -19,19 +19,19 @@ from tests.users import api_client
 
 pytestmark = pytest.mark.django_db
 
-#: Messages; each takes about a fortieth of the window.
+#: Each of these messages takes about a fortieth of the window.
 STEPS = 40
 STATED = "Alex sold lamp {} to Ines for {} EUR on 4 May 2026 and sends it by post. "
 
 
 def stored_memories(api: APIClient) -> None:
-    """More memories than their share of a small window holds."""
+    """More memories than fit in their share of a small window."""
     rows = [{"content": f"Alex keeps lamp {number} on shelf {number * 7}.", "user_id": "alex"} for number in range(60)]
     assert api.post("/api/v1/memories/bulk", {"memories": rows}).status_code == 200
 
 
 def played(api: APIClient, window: int, **fields: Any) -> list[dict[str, Any]]:
-    """The contexts of a session that grows by a fortieth of its window from one to the next."""
+    """Yield the contexts of a session that grows by a fortieth of its window each time."""
     session = open_session(api, user_id="alex", max_context_tokens=window, **fields)
     contexts = []
     for number in range(STEPS):

@@ -1,4 +1,4 @@
-"""Any window, any mix of messages and memories: a context fits, and loses nothing while the pressure is below 1."""
+"""Any window, messages and memories: a context fits, and excludes nothing while the pressure is below 1."""
 
 import math
 from collections.abc import Sequence
@@ -31,10 +31,10 @@ pytestmark = pytest.mark.django_db
 
 EXAMPLES = 8
 PLACE = parse_partition("user=alex")
-#: Texts that take about one token for each repetition; the marker of a role in a message is written with an escape.
+#: Texts that take about one token per repetition; the marker of a role in a message is escaped.
 PIECES = st.sampled_from(["word ", "7 ", "語", "[user]\n", "\\[tool]\n", "🎉 "])
 KINDS = st.sampled_from(["user", "assistant", "system", "developer", "pair", "pair", "call"])
-#: Names of speakers: the marker line quotes them.
+#: Names of speakers, which the marker line quotes.
 NAMES = st.sampled_from(["", "Alex", "a" * 60, '"' * 40, "\\" * 40, "日本" * 20])
 MODELS = st.sampled_from(["gpt-4o", "gpt-4", "claude-opus-4-7", "claude-sonnet-4", "gemini-2.5-pro", "no-such-model"])
 WINDOWS = st.floats(3, 6).map(lambda power: round(10**power))
@@ -48,7 +48,7 @@ SHARES = st.floats(-4, -0.2).map(lambda power: 10**power)
 
 @dataclass(frozen=True)
 class Batch:
-    """Messages that are appended between two contexts: `count` alike of a share of the window together."""
+    """Messages that are appended between two contexts: `count` equal ones, together a share of the window."""
 
     kind: str
     share: float
@@ -79,7 +79,7 @@ def rows_of(batch: Batch, window: int, number: int) -> list[NewMessage]:
 
 @dataclass
 class Emergency:
-    """In place of the pipeline: remembers the sessions that crossed the threshold."""
+    """Replaces the pipeline: records the sessions that crossed the threshold."""
 
     pressures: list[float]
 
@@ -91,7 +91,7 @@ class Emergency:
 
 @pytest.fixture(scope="module")
 def tenant(module_db: None) -> Tenant:
-    """With more memories and a longer memo than small windows hold."""
+    """With more memories and a longer memo than fit in small windows."""
     tenant = make_tenant()
     for number in range(40):
         text = f"Alex said word number {number}. " + "It was about the garden. " * (number % 7)
@@ -124,7 +124,7 @@ def build(session: Session, emergency: Emergency, **options: Any) -> SessionCont
 
 
 def complete_ids(tenant: Tenant, session: Session) -> set[str]:
-    """The messages that a provider accepts."""
+    """Return the messages that a provider accepts."""
     with tenant_scope(tenant.pk):
         rows = list(Message.objects.for_tenant(tenant.pk).of_session(session.pk).originals())
     turns = messages_to_turns(rows, model=session.model)

@@ -1,4 +1,4 @@
-"""What a request for a context may contain over REST: a focus, a packer, a time, an earlier order, sections."""
+"""The parameters of a context request over REST: focus, packer, time, an earlier order, sections."""
 
 import json
 from datetime import timedelta
@@ -266,7 +266,7 @@ def test_bad_filter_of_contexts_is_refused_by_name(api: APIClient) -> None:
 def test_receipt_that_holds_what_is_outside_is_not_shown_to_a_confined_key(
     api: APIClient, confined: APIClient, tenant: Tenant
 ) -> None:
-    """A key with more reach gets what a memory links to and the summaries above; so would who reads its receipt."""
+    """A key for more partitions also gets linked memories and summaries from there, as would readers of its receipt."""
     foreign = post_memory(api, "Sam lives in Porto.", partition="user=sam")
     own = post_memory(api, "Alex knows Sam.", partition="user=alex/topic=x", links=[{"target_id": foreign["id"]}])
     summary(api, "user=alex", "Alex is from Porto.")

@@ -1,4 +1,4 @@
-"""The elastic packer uses the budget of its section; what its limits leave unused is explained."""
+"""The elastic packer uses the budget of its section, and a warning explains what its limits leave unused."""
 
 from typing import Any
 

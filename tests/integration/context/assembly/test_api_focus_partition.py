@@ -1,4 +1,4 @@
-"""A focus on a memory or a summary bounds its context to its partition, unless the request names another one."""
+"""A focus on a memory or summary limits the context to its partition, unless the request names another one."""
 
 from typing import Any
 from urllib.parse import quote

@@ -1,4 +1,4 @@
-"""Near-duplicates over REST: a context leaves out a repeated statement and never another one."""
+"""Near-duplicates over REST: a context excludes a repeated statement, and no other."""
 
 import pytest
 from rest_framework.test import APIClient
@@ -34,7 +34,7 @@ REPEATED = [
 
 
 def ask(api: APIClient, query: str) -> tuple[list[str], list[str]]:
-    """The texts of a context and the reasons of what it leaves out."""
+    """Return the texts of a context and the reasons of its exclusions."""
     answer = api.post(CONTEXT, {"query": query, "max_tokens": 4000}).json()
     return [block["text"] for block in answer["blocks"]], [row["reason"] for row in answer["omitted"]]
 

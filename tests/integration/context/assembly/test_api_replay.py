@@ -1,4 +1,4 @@
-"""Contexts again over REST: replayed, compared with an earlier moment, and under two budget profiles."""
+"""Replay and comparison of contexts over REST: with an earlier time, and under two budget profiles."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""A context from real rows: what stands in it, in which order, within which budget."""
+"""A context from real rows: its contents, their order, and its budget."""
 
 import re
 import uuid

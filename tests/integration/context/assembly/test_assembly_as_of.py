@@ -1,4 +1,4 @@
-"""Contexts of another time: what was true then, reckoned from then, counting nothing."""
+"""Contexts as of another time: what was true then, with ages at that time and no counted retrieval."""
 
 from datetime import UTC, datetime, timedelta
 

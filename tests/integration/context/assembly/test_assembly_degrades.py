@@ -1,4 +1,4 @@
-"""Each part of a context broken for real: the caller gets the rest and a warning, never an error."""
+"""Assembly with each component broken: the client gets the rest and a warning, never an error."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,7 +28,7 @@ from tests.integration.context_helpers import (
 )
 from tests.servers import APP
 
-# Permissions change in another connection, so nothing may wait in an open transaction.
+# Permissions change in another connection, so no transaction may be open.
 pytestmark = pytest.mark.django_db(transaction=True)
 
 QUESTION = "What flour does Alex like?"
@@ -40,7 +40,7 @@ SUMMARY, FOCUS, LINKED = "All about Alex.", "Alex opens a second shop.", "The se
 
 @contextmanager
 def without_right(right: str, table: str) -> Iterator[None]:
-    """The app's role may not do that to the table any more, so its statements fail in the database."""
+    """Revoke a permission of the application's role on the table, so its statements fail in the database."""
     with connections["owner"].cursor() as cursor:
         cursor.execute(f"REVOKE {right} ON {table} FROM {APP.role}")
         try:
@@ -76,7 +76,7 @@ def whole(pinned_bakery: Tenant) -> tuple[Tenant, Memory]:
 
 
 def point_embedder_at_a_closed_port(tenant: Tenant, settings: Any) -> None:
-    """The tenant's vectors are of a model whose endpoint is away."""
+    """The tenant's vectors are of a model whose endpoint is unavailable."""
     with tenant_scope(tenant.pk):
         EmbeddingModel.objects.for_tenant(tenant.pk).update(name="text-embedding-test", dimension=256)
         MemoryEmbedding.objects.for_tenant(tenant.pk).update(model="text-embedding-test")
@@ -133,7 +133,7 @@ def test_when_the_receipt_cannot_be_written_the_context_comes_without_an_id(pinn
     [
         ("memories_tenantmemo", "memo_failed", MEMO),
         ("memories_partitionsummary", "summaries_failed", SUMMARY),
-        # the search finds it all the same
+        # the search still finds it
         ("memories_memorylink", "linked_failed", None),
         ("context_budgetprofile", "profile_failed", None),
         ("context_budgetprofileassignment", "profile_failed", None),

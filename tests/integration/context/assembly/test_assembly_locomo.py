@@ -1,4 +1,4 @@
-"""Contexts over a real conversation, where one lies beside the project: never over budget, and worth reading."""
+"""Contexts of a real conversation, if the data set is present: within the budget and with enough evidence."""
 
 import json
 from pathlib import Path
@@ -15,8 +15,8 @@ from tests.parsed_contexts import parse_context
 
 CONVERSATION = ROOT.parent / "shared" / "data" / "locomo" / "26.json"
 QUESTION_STEP = 7
-#: Well below what the benchmark measures over all questions (ADR-0059), for few questions vary and words that tie are
-#: ordered by random ids. Without any ranking it would be .02, .09 and .35.
+#: Well below the figures of the benchmark over all questions (ADR-0059), because few questions vary and random ids
+#: decide between ties. Without ranking, they would be .02, .09 and .35.
 FLOORS = {250: 0.15, 1000: 0.35, 4000: 0.55}
 
 pytestmark = [

@@ -35,7 +35,7 @@ THINGS = ("flour", "water", "salt", "yeast", "butter", "sugar", "milk", "eggs", 
 
 
 def story(thing: str) -> str:
-    """Some 90 tokens about one thing."""
+    """About 90 tokens on one subject."""
     return f"Alex likes {thing}. " + " ".join(
         f"On day {day} the {thing} came late from the {place} and nobody at the counter was glad about it."
         for day, place in enumerate(("mill", "harbour", "market", "farm"))
@@ -179,7 +179,7 @@ def test_explained_context_tells_optimum_and_gap_for_every_packer_and_its_receip
 
 
 def leading_bytes(first: str, second: str) -> bytes:
-    """What both texts begin with, byte by byte."""
+    """Return the bytes with which both texts begin."""
     pairs = zip(first.encode(), second.encode(), strict=False)
     return bytes(a for a, _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
 

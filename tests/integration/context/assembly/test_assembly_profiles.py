@@ -1,4 +1,4 @@
-"""Contexts and searches ranked by another scoring profile than the default, all the way to receipts and pages."""
+"""Contexts and searches ranked by another scoring profile than the default, including receipts and pages."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -46,7 +46,7 @@ CALIBRATED = ScoringProfile(
 
 @pytest.fixture
 def tenant() -> Tenant:
-    """A talk of four turns among sixty notes of other places."""
+    """A conversation of four turns among sixty notes of other partitions."""
     tenant = make_empty_tenant()
     turns = [
         new_row(text, "conversation=1", session="1", position=place, created_at=CONTEXT_NOW - timedelta(days=300))

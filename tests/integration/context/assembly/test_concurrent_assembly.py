@@ -1,4 +1,4 @@
-"""Many contexts at once over the same memories: nobody waits for ever, and every retrieval is counted."""
+"""Many concurrent contexts over the same memories: none waits forever, and every retrieval is counted."""
 
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,4 +1,4 @@
-"""What a context would hold now against before: a context, a snapshot, a time, another profile."""
+"""The difference between a context and the current one, a snapshot, a time or another profile."""
 
 import uuid
 from datetime import timedelta
@@ -47,7 +47,7 @@ def differ(tenant: Tenant, since: ContextDiffBaseline, *, reach: str = "", **opt
 
 
 def changed(tenant: Tenant) -> None:
-    """After NOW the flour is edited, the sister is archived and a memory comes."""
+    """After NOW, the flour is edited, the sister is archived and a memory is added."""
     with tenant_scope(tenant.pk):
         rows = Memory.objects.for_tenant(tenant.pk)
         hour = CONTEXT_NOW + timedelta(hours=1)

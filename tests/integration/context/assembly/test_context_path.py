@@ -1,4 +1,4 @@
-"""How many modules a reader passes who follows a request for a context from the endpoint to the text (ADR-0094)."""
+"""The number of modules between the context endpoint and the rendered text (ADR-0094)."""
 
 import sys
 from itertools import groupby
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 
 def called_functions(client: APIClient, body: dict[str, object]) -> list[tuple[str, str]]:
-    """The functions of the project that a request calls, each once, in the order of their first calls."""
+    """Return the functions of the project that a request calls, each once, in the order of their first calls."""
     called: dict[tuple[str, str], None] = {}
 
     def note(frame: FrameType, event: str, _: object) -> None:

@@ -1,4 +1,4 @@
-"""A context waits for the database as rarely as it can, and works while it waits (ADR-0265)."""
+"""A context waits for the database as rarely as possible, and computes meanwhile (ADR-0265)."""
 
 from typing import Any
 

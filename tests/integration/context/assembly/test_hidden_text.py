@@ -1,4 +1,4 @@
-"""Hidden text from storing it to an agent's context and an operator's page."""
+"""Hidden text, from its storage to an agent's context and an operator's page."""
 
 import pytest
 from django.contrib.auth.models import User

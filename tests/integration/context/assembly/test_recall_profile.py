@@ -56,7 +56,7 @@ def ask(tenant: Tenant, query: str = QUESTION, **options: Any) -> AssembledConte
 
 
 def texts(context: AssembledContext) -> list[str]:
-    """The memories of a context, best score first."""
+    """Return the memories of a context, best score first."""
     found = [block for block in context.blocks if block.kind == MEMORY]
     return [block.text for block in sorted(found, key=lambda block: -(block.score or 0.0))]
 

@@ -1,4 +1,4 @@
-"""Contexts again: as they were given, through everything that changes afterwards, and as they would be today."""
+"""Replays of contexts: as recorded, after any later change, and with today's data."""
 
 import uuid
 from collections.abc import Callable
@@ -49,7 +49,7 @@ def again(
 
 
 def inputs_of(context: AssembledContext) -> dict[str, Any]:
-    """What was asked; who asked it is another with each replay."""
+    """Return the inputs of a request; its sender differs in each replay."""
     return {name: value for name, value in context.request.items() if name != "actor"}
 
 

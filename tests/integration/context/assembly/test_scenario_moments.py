@@ -1,8 +1,8 @@
-"""A conversation of months, lived through session by session: every earlier moment can be read back, byte for byte.
+"""A conversation of several months: every earlier point in time can be read back, byte for byte.
 
-At the end of each session its turns are imported and contexts are built; in between memories are edited, archived,
-restored and pinned, the memo, summaries, links and the budget profile change. In the end every context is replayed,
-and every moment is read again, in turn by valid and by recorded time.
+At the end of each session, its turns are imported and contexts are assembled. Between sessions, memories are edited,
+archived, restored and pinned, and the memo, summaries, links and the budget profile change. At the end, every context
+is replayed, and every point in time is read again, by valid time and by recorded time.
 """
 
 import random
@@ -49,7 +49,7 @@ pytestmark = [
 
 @dataclass(frozen=True)
 class Given:
-    """A context as an agent got it, and what it was asked with."""
+    """A context as an agent received it, and its request."""
 
     request: ContextRequest
     context: AssembledContext
@@ -57,7 +57,7 @@ class Given:
 
 
 class Life:
-    """A tenant through the sessions of one conversation; chance is seeded."""
+    """A tenant during the sessions of one conversation; randomness is seeded."""
 
     def __init__(self, tenant: Tenant) -> None:
         self.tenant = tenant
@@ -66,7 +66,7 @@ class Life:
         self.held: dict[datetime, set[tuple[UUID, int]]] = {}
 
     def go_through_all(self) -> datetime:
-        """Live through every session; the time at the end."""
+        """Play every session; return the time at the end."""
         sessions = list(_sessions())
         for number, (at, rows) in enumerate(sessions):
             with tenant_scope(self.tenant.pk):
@@ -79,7 +79,7 @@ class Life:
         return sessions[-1][0] + timedelta(days=1)
 
     def ask(self, number: int, at: datetime) -> None:
-        """One context by each packer, and one about a memory."""
+        """Assemble one context with each packer, and one about a memory."""
         focus = self.some(1, at)[0]
         requests = [
             {"query": question, "packer": packer, "max_tokens": 120 + 150 * (number % 3)}
@@ -95,7 +95,7 @@ class Life:
         return assemble_context(request, tenant_id=self.tenant.pk, reach="", actor=SYSTEM, now=at)
 
     def note(self, at: datetime) -> None:
-        """Remember which versions are live at `at`."""
+        """Record which versions are live at `at`."""
         with tenant_scope(self.tenant.pk):
             self.held[at] = set(Memory.objects.for_tenant(self.tenant.pk).live(at).values_list("pk", "version"))
 
@@ -170,7 +170,7 @@ def everything_is_replayed_byte_for_byte(life: Life, end: datetime) -> None:
 
 
 def every_moment_holds_the_versions_it_held(life: Life, moments: Sequence[datetime], end: datetime) -> None:
-    """Without a query and with all the room there is, a recorded moment shows exactly what was live then."""
+    """Without a query and with the largest budget, a recorded time shows exactly what was live then."""
     for at in moments:
         held = life.held[at]
         request = ContextRequest(
@@ -187,7 +187,7 @@ def every_moment_holds_the_versions_it_held(life: Life, moments: Sequence[dateti
 
 
 def what_was_known_then_gives_the_same_blocks(life: Life, end: datetime) -> None:
-    """The question asked of the recorded moment finds what it found then, but for what is counted meanwhile."""
+    """A query at the recorded time finds what it found then, apart from counters."""
     for one in life.given[::7]:
         if one.request.stable_with is not None:
             continue
@@ -201,7 +201,7 @@ def what_was_known_then_gives_the_same_blocks(life: Life, end: datetime) -> None
 
 
 def what_was_true_then_is_read_by_as_of(life: Life, moments: Sequence[datetime], end: datetime) -> None:
-    """Turns are imported when they are said, so here what was true then and what was known then are the same."""
+    """Turns are imported at the time of the conversation, so valid time and recorded time agree here."""
     for at in moments:
         held = life.held[at]
         request = ContextRequest(

@@ -1,4 +1,4 @@
-"""Rows that steer contexts are kept in the process, and no process serves what has been replaced (ADR-0116)."""
+"""The rows that control contexts are cached, and no process uses a replaced row (ADR-0116)."""
 
 from collections.abc import Callable
 from typing import Any
@@ -25,7 +25,7 @@ BODY = {"query": "What flour does Alex like?", "partition": "user=alex", "includ
 
 @pytest.fixture
 def processes(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Make the code run as if in the process of a number: each has a cache of its own."""
+    """Run the code as if in the process with this number: each has its own cache."""
     caches = [SettingsCache(), SettingsCache()]
     return lambda number: monkeypatch.setattr(sources, "settings_cache", caches[number])
 

@@ -1,4 +1,4 @@
-"""Golden questions and evaluations over REST, and all of publishing scripted from an empty tenant."""
+"""Golden questions and evaluations over REST, and a script that publishes a profile in an empty tenant."""
 
 import json
 from typing import Any
@@ -57,7 +57,7 @@ SMALL_TALK = (
 
 
 def work(tenant: Tenant) -> None:
-    """Do what the worker does: run every queued evaluation."""
+    """Run every queued evaluation, as the worker does."""
     with tenant_scope(tenant.pk):
         queued = list(EvaluationRun.objects.for_tenant(tenant.pk).in_state("queued"))
     for run in queued:
@@ -65,7 +65,7 @@ def work(tenant: Tenant) -> None:
 
 
 def test_publishing_is_scripted_from_an_empty_tenant_to_an_assigned_profile(admin: APIClient, tenant: Tenant) -> None:
-    """Old answers lose against new small talk by adr-0040, and win where relevance alone counts."""
+    """With adr-0040, new small talk ranks above old answers; by relevance alone, the answers rank first."""
     devices = DEVICES.split()
     wanted = [
         {

@@ -1,4 +1,4 @@
-"""Several operators change what is measured at one moment: each gets an answer or a refusal, nobody an error."""
+"""Several operators change golden questions or evaluations at once: each gets a result or a refusal, not an error."""
 
 from functools import partial
 
@@ -32,7 +32,7 @@ def tenant(transactional_db: None) -> Tenant:
 
 
 def standing(tenant: Tenant, text: str) -> list[int]:
-    """How many memories each standing question of these words wants."""
+    """Return the number of expected memories of each current question with these words."""
     with tenant_scope(tenant.pk):
         rows = GoldenQuestion.objects.for_tenant(tenant.pk).not_removed().filter(text=text)
         return [row.evidence.count() for row in rows]

@@ -1,4 +1,4 @@
-"""`manage.py evaluate`: what it measures, prints, keeps and refuses; going on after it was killed."""
+"""`manage.py evaluate`: what it measures, prints, stores and refuses, and how it resumes after a kill."""
 
 from pathlib import Path
 from typing import Any
@@ -162,7 +162,7 @@ def test_golden_questions_need_a_tenant_and_one_question(tenant: Tenant) -> None
 
 
 def broken_off(corpus: Path, monkeypatch: pytest.MonkeyPatch, after: int, error: BaseException) -> EvaluationRun:
-    """A run whose process dies when so many questions were asked."""
+    """A run whose process dies after this many questions."""
     asked: list[str] = []
     real = evaluating.measure_question
 
@@ -188,7 +188,7 @@ def all_runs() -> list[EvaluationRun]:
 
 
 class Killed(BaseException):
-    """The process is gone: nothing of it can be caught."""
+    """The process ends at once: no code of it can react."""
 
 
 def test_killed_run_goes_on_with_the_questions_that_have_no_answer(

@@ -1,4 +1,4 @@
-"""Evaluations in the background: slices, workers that die, what sweeps take up and drop, degraded searches, drafts."""
+"""Background evaluations: slices, workers that die, sweeps that resume or end runs, degraded searches, drafts."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -50,7 +50,7 @@ def changed(run: EvaluationRun, **values: Any) -> None:
 
 
 def lapsed(run: EvaluationRun) -> None:
-    """Long ago somebody took the run, and was not heard of since."""
+    """A worker claimed the run long ago and has since stopped."""
     long_ago = timezone.now() - timedelta(hours=1)
     changed(run, state="running", claimed_until=long_ago, created_at=long_ago)
 

@@ -1,4 +1,4 @@
-"""`manage.py fit_profile`: a calibrated draft out of a corpus or of golden questions, and what it refuses."""
+"""`manage.py fit_profile`: a calibrated draft from a corpus or golden questions, and what it refuses."""
 
 from datetime import UTC, datetime, timedelta
 from io import StringIO

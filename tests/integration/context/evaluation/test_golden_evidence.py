@@ -1,4 +1,4 @@
-"""The evidence of golden questions: all of it, and what is live at the time that a question is about."""
+"""The evidence of golden questions: all of it, and the part that is live at the time of the question."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Evaluations on the console: started, watched, read, compared, cancelled, gone on with and deleted."""
+"""Evaluations on the console: started, monitored, read, compared, cancelled, resumed and deleted."""
 
 import re
 from pathlib import Path

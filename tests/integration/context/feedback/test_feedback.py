@@ -1,4 +1,4 @@
-"""Votes on memories: given, repeated, taken back, and implied by what a model answered."""
+"""Votes on memories: given, repeated, withdrawn, and derived from a model's answer."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone

@@ -1,4 +1,4 @@
-"""Scoring profiles over REST: drafted, proven, published, compared, taken back, and for whom they are."""
+"""Scoring profiles over REST: drafted, evaluated, published, compared, rolled back and assigned."""
 
 import json
 from typing import Any

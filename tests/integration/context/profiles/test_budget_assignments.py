@@ -1,4 +1,4 @@
-"""Named budget profiles, whom they are assigned to, and which one counts for a key and a partition."""
+"""Named budget profiles, their assignments, and which one applies to a key and a partition."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -71,7 +71,7 @@ def applies(
 
 
 def shop() -> Tenant:
-    """A tenant with three profiles beside the default."""
+    """A tenant with three profiles besides the default."""
     tenant = make_empty_tenant()
     for name in ("small", "large", "long"):
         create(tenant, name)

@@ -1,4 +1,4 @@
-"""Budget profiles: versions of the numbers, who changed what, and what is refused."""
+"""Budget profiles: versions of the settings, who changed them, and what is refused."""
 
 import math
 import threading

@@ -1,4 +1,4 @@
-"""Budget profiles are renamed, retired and restored, and an assignment to a partition without memories asks first."""
+"""Budget profiles are renamed, retired and restored; assigning one to a partition without memories asks first."""
 
 from typing import Any
 

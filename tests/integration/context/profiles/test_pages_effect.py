@@ -1,4 +1,4 @@
-"""What typed numbers would do to the saved questions: before and after, bounded, and nothing saved or counted."""
+"""The effect of unsaved settings on saved questions: before and after, bounded, nothing saved or counted."""
 
 from datetime import UTC, datetime
 from typing import Any

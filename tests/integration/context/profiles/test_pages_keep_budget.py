@@ -1,4 +1,4 @@
-"""A budget that was found for a question is kept: in the profile, in a new one, or for its partition."""
+"""The inclusion budget of a question is saved: in the profile, in a new one, or for its partition."""
 
 from html import unescape
 from typing import Any

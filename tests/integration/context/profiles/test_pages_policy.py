@@ -1,4 +1,4 @@
-"""The compaction policy on the budget page: typed with units, stored where it differs, compared in words."""
+"""The compaction policy on the budget page: entered with units, stored only where it differs, compared in words."""
 
 import pytest
 from django.contrib.auth.models import User

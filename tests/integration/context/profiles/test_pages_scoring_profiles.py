@@ -1,4 +1,4 @@
-"""The pages of scoring profiles: drafted with the weights summed up, published through the gate, taken back."""
+"""The pages of scoring profiles: drafts with the sum of their weights, the publishing requirements, roll-back."""
 
 import re
 from typing import Any
@@ -49,7 +49,7 @@ def viewer(tenant: Tenant) -> Client:
 
 
 def typed(**changes: Any) -> dict[str, Any]:
-    """What the form sends for these numbers."""
+    """Return what the form sends for these settings."""
     fields = {
         name: value
         for name, value in scoring_profile_form_values(NUMBERS).items()

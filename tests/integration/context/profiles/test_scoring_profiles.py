@@ -1,4 +1,4 @@
-"""Two people at one scoring profile: what each of them gets, and what stands in the end."""
+"""Two people change the same scoring profile: the response to each, and the final state."""
 
 from collections.abc import Callable
 from functools import partial
@@ -24,7 +24,7 @@ TIMES = {"by": KIM, "now": CONTEXT_NOW}
 
 
 def each_within(tenant: Tenant, *works: Callable[[], object]) -> list[str]:
-    """What becomes of works that begin at one moment: the code of the refusal, or "" where it was done."""
+    """Return the result of concurrent calls: the code of the refusal, or "" for success."""
 
     def within(work: Callable[[], object]) -> None:
         with tenant_scope(tenant.pk):

@@ -1,4 +1,4 @@
-"""Which scoring profile counts for whom, and what Postgres refuses to hold."""
+"""Which scoring profile applies to a request, and the constraints of the database."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which blocks a context holds and in which order: memo, summaries, the focus, what it links to, memories."""
+"""The blocks of a context and their order: memo, summaries, the focus, its linked memories, memories."""
 
 from datetime import timedelta
 from itertools import product
@@ -41,7 +41,7 @@ PLACES = {"user=alex": ALEX, "user=alex/topic=food": FOOD, "user=alex/topic=food
 
 
 def summarise(tenant: Tenant, path: str, content: str, *, style: str = "compact", days_ago: float = 1) -> UUID:
-    """A summary of the partition; its id."""
+    """Store a summary of the partition; return its id."""
     with tenant_scope(tenant.pk):
         row = save_summary(
             tenant=tenant,
@@ -72,7 +72,7 @@ def reasons(context: AssembledContext) -> dict[str, str]:
 
 
 def twins(context: AssembledContext) -> dict[str, Anchor]:
-    """What says the same as each near duplicate, by its id."""
+    """Return the block that each near-duplicate repeats, by its id."""
     return {omission.anchor.id: omission.twin for omission in context.omitted if omission.twin}
 
 
@@ -285,7 +285,7 @@ def profile(tenant: Tenant, **fields: Any) -> BudgetProfile:
 
 
 def loaves(tenant: Tenant, **sections: dict[str, float]) -> BudgetProfile:
-    """Forty memories that say nearly the same, and a profile that lets them, with this room for its sections."""
+    """Forty memories that say nearly the same, and a profile that allows them, with these budgets of sections."""
     store(tenant, [new_row(f"Loaf {n} takes flour, says Alex who likes it.", "user=alex") for n in range(40)])
     return profile(tenant, sections=sections, near_duplicate_threshold=1.0)
 
@@ -337,7 +337,7 @@ RULES = [
 
 
 def ruled(tenant: Tenant) -> set[str]:
-    """Pinned rules that no question is about, more of them than their share holds."""
+    """Pinned rules that no query is about, more of them than fit in their share."""
     store(tenant, [new_row(rule, "user=alex", pinned=True) for rule in RULES])
     return set(RULES)
 
@@ -405,7 +405,7 @@ def test_near_duplicate_of_what_had_to_go_in_the_end_lacked_the_room_as_well(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store(tenant, [new_row(f"{RYE}.", "user=alex"), new_row(f"{RYE}!", "user=alex")])
-    # as if nothing stood around the texts: what was packed is too long, and the last blocks go
+    # as if there were no markup: the packed blocks are too long, and the last ones are dropped
     monkeypatch.setattr("context.assembly.orchestrator.EXPECTED_OVERHEAD_TOKENS", {"markdown": (0, 0)})
     for max_tokens in range(8, 60):
         context = assemble_test_context(

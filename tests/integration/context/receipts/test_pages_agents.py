@@ -30,7 +30,7 @@ def client(operator: User) -> Client:
 
 @pytest.fixture
 def received(tenant: Tenant, api: APIClient) -> APIClient:
-    """Three contexts of one key and one of another, which the partition tells apart too."""
+    """Three contexts of one key and one of another, whose partitions differ too."""
     make_bakery_memories(tenant)
     for budget in (60, 400, 400):
         api.post(CONTEXT, {"query": QUESTION, "max_tokens": budget, "partition": "agent=support"}, format="json")

@@ -1,4 +1,4 @@
-"""The contexts that were given and the votes on memories: what is shown, replayed, given and taken back."""
+"""The context log and the votes on memories: shown, replayed, given and withdrawn."""
 
 import re
 from html import unescape

@@ -1,4 +1,4 @@
-"""How receipts are inserted, and where a memory was used: the receipts that hold it, not those that considered it."""
+"""How receipts are inserted, and which receipts contain a memory, as opposed to considering it."""
 
 from datetime import timedelta
 from typing import Any

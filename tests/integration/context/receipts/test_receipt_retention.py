@@ -1,4 +1,4 @@
-"""How long receipts are kept: by age, by number, tenant by tenant, in batches."""
+"""Receipt retention: by age and by number, tenant by tenant, in batches."""
 
 from datetime import timedelta
 from typing import Any
@@ -33,7 +33,7 @@ DAY = timedelta(days=1)
 
 
 def shop(**numbers: Any) -> Tenant:
-    """A tenant with one memory, whose default profile has these numbers."""
+    """A tenant with one memory, whose default profile has these settings."""
     tenant = make_empty_tenant()
     store(tenant, [new_row("The shop opens at nine.")], is_embedded=False)
     if numbers:

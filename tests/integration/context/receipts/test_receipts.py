@@ -1,4 +1,4 @@
-"""Receipts: what is kept of a context, and the way back to its text."""
+"""Receipts: what is stored of a context, and how its text is rendered again."""
 
 import json
 import uuid

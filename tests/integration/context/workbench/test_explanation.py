@@ -1,4 +1,4 @@
-"""Why a memory is not in a context: one answer for every state, with the rank and score it would have."""
+"""Why a memory is not in a context: one explanation for each state, with the rank and score it would have."""
 
 from dataclasses import replace
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""At which budget something enters: what real contexts at each budget say, never one that does not hold it."""
+"""The inclusion budget agrees with real contexts at each budget, and its context always includes the item."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -37,7 +37,7 @@ def holds(context: AssembledContext, anchor_id: str) -> bool:
 
 @pytest.fixture
 def kitchen(transactional_db: None) -> Tenant:
-    """Many texts that score alike: each has a time of its own, so that age and not a random id breaks the ties."""
+    """Many texts with similar scores: each has its own time, so that age and not a random id decides between ties."""
     tenant = bakery()
     texts = [f"Oven {n} of the bakery holds {n * 3} loaves of bread" + " and some rolls" * (n % 7) for n in range(25)]
     rows = [
@@ -61,11 +61,11 @@ def test_budget_is_the_smallest_at_which_a_real_context_holds_it(kitchen: Tenant
     options: dict[str, Any] = {"max_tokens": 90, "packer": packer, "profile": profile, "partition": "user=alex"}
     left_out = [row.anchor.id for row in assemble_test_context(kitchen, QUERY, preview=True, **options).omitted]
     admissions = {anchor_id: admission(kitchen, anchor_id, **options) for anchor_id in left_out}
-    # a near duplicate of a text that is in enters at no budget; the elastic packer stops at a number of texts
+    # a near-duplicate of an included text has no inclusion budget; the elastic packer stops at a number of texts
     reasons = {"near_duplicate"} | ({"over_budget"} if packer == "elastic" else set())
     assert {found.outcome for found in admissions.values() if not found.inclusion} <= reasons
     last = max((found.inclusion.budget for found in admissions.values() if found.inclusion), default=91)
-    # every budget just below each of them, some of the others, and one that has room for everything
+    # each budget just below one of them, some of the others, and one that is enough for everything
     looked_at = {*range(91, last, 9), 4_000}
     for found in admissions.values():
         if found.inclusion:
@@ -96,7 +96,7 @@ def test_memo_and_what_stands_already_are_told_too(kitchen: Tenant) -> None:
 
 
 def test_no_budget_lets_in_what_is_no_candidate(kitchen: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr("context.assembly.repacking.RepackableContext.includes")  # not packed for at all
+    monkeypatch.delattr("context.assembly.repacking.RepackableContext.includes")  # never packed
     found = admission(kitchen, "00000000-0000-0000-0000-000000000000", max_tokens=90)
     assert (found.inclusion, found.outcome) == (None, "")
     assert found.highest_budget_tried == 32_000

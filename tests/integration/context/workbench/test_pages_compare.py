@@ -1,4 +1,4 @@
-"""Two profiles side by side on one question: the page, its fragment, what it refuses, and that it changes nothing."""
+"""Two profiles compared on one query: the page, its fragment, what it refuses, and that it changes nothing."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -25,7 +25,7 @@ from tests.integration.page_helpers import (
 from tests.integration.scoring_helpers import new_version
 
 QUESTION = "What does ERR_4012 mean?"
-#: Numbers that turn the default's order upside down: only what was used often counts.
+#: Settings that reverse the order of the default: only frequent use counts.
 ONLY_CONFIDENCE = {**ADR_0040.to_numbers(), "weights": {"confidence": 1.0}}
 
 
@@ -35,7 +35,7 @@ def client(operator: User) -> Client:
 
 
 def compare(client: Client, tenant: Tenant, headers: Any = None, **options: Any) -> Any:
-    """The page with its result, as without JavaScript."""
+    """Return the page with its result, as without JavaScript."""
     return client.get(f"{page('context-compare', tenant)}?{urlencode(options | {'whole': 1})}", headers=headers or {})
 
 

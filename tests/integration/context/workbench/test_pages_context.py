@@ -1,4 +1,4 @@
-"""The context preview and the budget: what is shown, that looking changes nothing, that numbers are versioned."""
+"""The preview and the budget page: what they show, that a GET changes nothing, and versions of the settings."""
 
 import re
 from html import escape
@@ -339,7 +339,7 @@ def test_form_offers_every_number_of_the_page(client: Client, tenant: Tenant) ->
 
 
 def test_packer_that_is_not_built_is_neither_offered_nor_taken(client: Client, tenant: Tenant) -> None:
-    """Rows may name packers ahead of the code."""
+    """Rows may name packers that the code does not have yet."""
     named = set(BudgetProfile.Packer.values)
     assert {name for name, _ in BudgetProfileForm().fields["packer"].choices} == named & set(PACKERS)
     for name in named - set(PACKERS):

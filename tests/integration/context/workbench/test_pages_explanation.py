@@ -1,4 +1,4 @@
-"""The page that explains a memory: the answer, and the actions that change it, each with its undo."""
+"""The page that explains a memory: the explanation, and the actions that change it, each with its undo."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""A query of any length: sent by POST, with a short address that opens the same page for everybody in the tenant."""
+"""A query of any length is sent by POST and has a short URL that works for everyone in the tenant."""
 
 from typing import Any
 

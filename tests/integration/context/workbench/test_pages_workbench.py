@@ -1,4 +1,4 @@
-"""The workbench: the window, where something enters, looking memories up, comparing; and looking changes nothing."""
+"""The workbench: window, inclusion budget, look-up of memories, comparison; a GET changes nothing."""
 
 import json
 import shlex
@@ -230,7 +230,7 @@ def test_receipt_opens_in_the_workbench_as_it_was_asked(client: Client, tenant: 
 
 
 def rows_of_tables() -> dict[str, Any]:
-    """Every table with its rows as one hash."""
+    """Return every table with one hash of its rows."""
     skipped = ("django_session",)
     with maintenance_scope(), connection.cursor() as cursor:
         cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
@@ -263,7 +263,7 @@ def test_looking_changes_no_row(client: Client, tenant: Tenant, api: Any) -> Non
             answer = client.get(f"{page(name, tenant)}?{urlencode(options)}", headers=headers)
             assert answer.status_code in (200, 302), urlsplit(name)
     assert client.get(with_result_address(page("receipt", tenant, receipt) + "?with=today")).status_code == 200
-    changed = {name for name, rows in rows_of_tables().items() if rows != before[name]}  # the log of who looked
+    changed = {name for name, rows in rows_of_tables().items() if rows != before[name]}  # the log of readers
     assert changed == {"memories_auditentry", "memories_unsealedauditentry"}
 
 

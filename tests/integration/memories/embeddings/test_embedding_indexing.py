@@ -1,4 +1,4 @@
-"""Where and when memories get their vectors: in the request, by the worker, by the sweep; what a race may not do."""
+"""When memories get vectors: in the request, from the worker or the sweep, and under concurrent changes."""
 
 import base64
 import json
@@ -41,7 +41,7 @@ pytestmark = pytest.mark.django_db
 
 
 class Interrupted(HashedNgramEmbedder):
-    """Lets something happen while it embeds."""
+    """Calls a function while it embeds."""
 
     def __init__(self, interruption: Callable[[], object]) -> None:
         self.interruption = interruption
@@ -53,7 +53,7 @@ class Interrupted(HashedNgramEmbedder):
 
 @pytest.fixture
 def server(settings: Any) -> Iterator[EmbeddingServer]:
-    """A remote provider that settings name."""
+    """A remote provider that the settings name."""
     with running_embedding_server() as server:
         settings.EMBEDDING_PROVIDER = "openai"
         settings.EMBEDDING_BASE_URL, settings.EMBEDDING_API_KEY = server.base_url, FAKE_EMBEDDING_API_KEY
@@ -63,7 +63,7 @@ def server(settings: Any) -> Iterator[EmbeddingServer]:
 
 
 def store_ahead(tenant: Tenant, *texts: str, embedded: Sequence[str]) -> list[Memory]:
-    """Store texts in one transaction; those of `embedded` have vectors before it."""
+    """Store texts in one transaction; those of `embedded` already have vectors."""
     ahead = indexer.embed_ahead(tenant.pk, embedded)
     rows = [NewMemory(content=text) for text in texts]
     with tenant_scope(tenant.pk):
@@ -177,7 +177,7 @@ def test_memory_erased_while_embedding_is_passed_over(tenant: Tenant) -> None:
 
 
 def queued() -> list[tuple[str, list[str]]]:
-    """Take what lies in the broker: names and arguments of tasks."""
+    """Take what is queued in the broker: names and arguments of tasks."""
     with app.connection_for_read() as connection:
         client: Any = getattr(connection.default_channel, "client")  # noqa: B009 - the Redis transport's own
         messages = [json.loads(raw) for raw in client.lrange("embedding", 0, -1)]
@@ -312,7 +312,7 @@ def test_one_sweep_runs_at_a_time(tenant: Tenant) -> None:
 def test_old_records_are_forgotten_in_every_tenant(
     tenant: Tenant, other_tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memories.store.recall.FORGET_BATCH", 2)  # three of a kind are more than a batch
+    monkeypatch.setattr("memories.store.recall.FORGET_BATCH", 2)  # three of a kind exceed a batch
     ages = [timedelta(hours=23), timedelta(hours=25), timedelta(days=29), timedelta(days=31)]
     for owner in (tenant, other_tenant):
         memory, (key, _) = make_memory(owner), make_key(owner)

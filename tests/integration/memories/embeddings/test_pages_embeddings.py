@@ -1,4 +1,4 @@
-"""The page of embedding models: how far each is, and the buttons that fill, switch, roll back, retry and remove."""
+"""The page of embedding models: their progress, and the buttons to fill, switch, roll back, retry and remove."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Another embedding model, without losing anything: filling beside, switching, rolling back, resuming, refusing."""
+"""Re-embedding loses nothing: filling alongside, switching, rolling back, resuming, refusing."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -52,14 +52,14 @@ pytestmark = pytest.mark.django_db
 
 FIRST, SECOND = "wordllama-l2-supercat-256", "hashed-ngram-512"
 TEXTS = ["Alex prefers green tea.", "The gate code is 4012.", "Mira bakes rye bread.", "The office closes at six."]
-#: Its cosines to the texts differ, and their order differs between the models.
+#: The cosines to the texts differ, and their order depends on the model.
 QUERY = "Is the code of the office for Alex and Mira?"
 AT = {"by": TESTER, "now": FACTORY_NOW}
 
 
 @pytest.fixture
 def server(settings: Any) -> Iterator[EmbeddingServer]:
-    """A second provider, reached over HTTP, that settings name beside the default."""
+    """A second provider over HTTP that the settings name in addition to the default."""
     with running_embedding_server() as server:
         settings.EMBEDDING_ENDPOINTS = (
             EmbeddingEndpoint(FAKE_EMBEDDING_MODEL, DIMENSION, server.base_url, FAKE_EMBEDDING_API_KEY),
@@ -111,7 +111,7 @@ def status(tenant: Tenant, name: str) -> ModelStatus:
 
 
 def vectors(tenant: Tenant, model: str) -> set[tuple[str, int]]:
-    """Text and version of every vector of a model."""
+    """Return text and version of every vector of a model."""
     with tenant_scope(tenant.pk):
         rows = MemoryEmbedding.objects.for_tenant(tenant.pk).of_model(model)
         return {(str(pk), version) for pk, version in rows.values_list("memory_id", "version")}
@@ -133,7 +133,7 @@ def order(tenant: Tenant, query: str) -> list[str]:
 
 
 def expected(embedder: Embedder, texts: Sequence[str], query: str) -> list[str]:
-    """The texts in the order of their cosine to the query, reckoned here."""
+    """Return the texts in the order of their cosine to the query, computed here."""
     query_vector = embedder.embed([query])[0].astype(np.float16).astype(np.float32)
     cosines = embedder.embed(list(texts)) @ query_vector
     return [texts[place] for place in np.argsort(-cosines, kind="stable")]
@@ -428,7 +428,7 @@ def test_one_model_is_filled_at_a_time(
 
 
 class Wrong(HashedNgramEmbedder):
-    """Gives vectors that are not as promised."""
+    """Returns vectors that break the contract."""
 
     def __init__(self, change: Any) -> None:
         self.change = change

@@ -1,4 +1,4 @@
-"""Re-embedding by a real Celery worker over real HTTP: killed in the middle, while others write and search."""
+"""Re-embedding with a real Celery worker over real HTTP, killed midway, while others write and search."""
 
 import json
 import os
@@ -46,7 +46,7 @@ FIRST = "wordllama-l2-supercat-256"
 TEXTS = [f"Shelf {number} of the store room holds {number * 7} boxes." for number in range(400)]
 WAIT_SECONDS = 200
 BATCH = 100
-#: Of each writer; each text is searched for in the end.
+#: By each writer; each text is searched for at the end.
 WRITE_PAUSE_SECONDS = 0.5
 
 
@@ -73,7 +73,7 @@ def tenant(transactional_db: None, server: EmbeddingServer) -> Tenant:
 
 
 class Worker:
-    """A Celery worker in a process of its own."""
+    """A Celery worker in a separate process."""
 
     def __init__(self, folder: Path, server: EmbeddingServer) -> None:
         endpoint = {
@@ -90,7 +90,7 @@ class Worker:
         )
 
     def kill(self) -> None:
-        """As `kill -9` does: nothing is tidied up."""
+        """Kill it as `kill -9` does: nothing is cleaned up."""
         self.process.kill()
         self.process.wait()
 
@@ -138,7 +138,7 @@ def versions(tenant: Tenant) -> set[tuple[str, int]]:
 
 
 def found_models(tenant: Tenant, texts: list[str]) -> set[str]:
-    """Search each text: it is found by its own vector, with nothing to warn of; the models that were searched with."""
+    """Search each text: its own vector finds it, without a warning; return the models that were searched with."""
     models = set()
     for text in texts:
         found = retrieve_for_test(
@@ -151,7 +151,7 @@ def found_models(tenant: Tenant, texts: list[str]) -> set[str]:
 
 
 def swept() -> bool:
-    """What beat would send in its time."""
+    """Run what beat would send."""
     time.sleep(1)
     tasks.sweep_embedding_models()
     tasks.sweep_pending_embeddings.delay()
@@ -159,7 +159,7 @@ def swept() -> bool:
 
 
 class Writer(threading.Thread):
-    """Stores and edits memories until it is told to stop, embedding as API and pages do."""
+    """Stores and edits memories until stopped, and embeds them as API and pages do."""
 
     def __init__(self, tenant: Tenant, name: str) -> None:
         super().__init__(name=name)
@@ -223,7 +223,7 @@ def test_worker_killed_in_the_middle_loses_and_doubles_nothing_while_others_writ
         for writer in writers:
             writer.join()
     assert [writer.error for writer in writers] == [None, None]
-    # What was written at the very end waits for the worker, as every write with a remote model does.
+    # The last writes wait for the worker, as every write with a remote model does.
     wait_for(lambda: vectors(tenant, FAKE_EMBEDDING_MODEL) >= versions(tenant) or swept(), worker)
     call_command("reembed", "--roll-back", "--wait", "--tenant", tenant.name)
     assert model_of(tenant, FIRST).state == "active"

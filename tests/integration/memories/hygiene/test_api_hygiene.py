@@ -1,4 +1,4 @@
-"""The hygiene lists over REST: the same rows and acts as in the console."""
+"""The hygiene lists over REST: the same rows and actions as in the console."""
 
 from datetime import timedelta
 from typing import Any
@@ -20,7 +20,7 @@ HYGIENE = "/api/v1/hygiene"
 
 
 def make_pairs(tenant: Tenant, count: int = 3, partition: str = "") -> list[Memory]:
-    """Near-duplicate pairs as the comparison stores them; return their older memories."""
+    """Store near-duplicate pairs as the comparison does; return their older memories."""
     now = timezone.now()
     pairs, olders = [], []
     for number in range(count):

@@ -1,4 +1,4 @@
-"""Findings as they are made in the background, what is done about them, and that each act is undone exactly."""
+"""Findings of background comparisons, the actions on them, and the exact undo of each action."""
 
 from datetime import timedelta
 from typing import Any
@@ -282,7 +282,7 @@ def test_unhelpful_are_shown_often_and_only_judged_negatively(tenant: Tenant) ->
 
 
 def state(tenant: Tenant) -> dict[str, Any]:
-    """Everything about the tenant's memories that an undo must give back; versions are told by what they say."""
+    """Return everything about the tenant's memories that an undo must restore; versions are named by their text."""
     columns = [
         "id", "content", "kind", "confidence", "pinned", "metadata", "created_at", "expires_at", "source_id",
         "partition_path", "usefulness_score", "retrieval_count", "last_retrieved_at", "embedding_state", "archived_at",

@@ -1,4 +1,4 @@
-"""The hygiene board as an operator and a viewer see it: lists, narrowing, paging, effect before the act, undo after."""
+"""The hygiene page for operators and viewers: lists, filters, paging, the effect before an action, undo after it."""
 
 import re
 from datetime import timedelta
@@ -39,7 +39,7 @@ def viewer(tenant: Tenant) -> Client:
 
 
 def found(tenant: Tenant, *texts: str, partition: str = "user=alex") -> list[Memory]:
-    """Memories with these texts, long held and never retrieved, compared with each other."""
+    """Store memories with these texts, long ago and never retrieved, and compare them with each other."""
     now = timezone.now()
     before = now - NEVER_RETRIEVED_AFTER - timedelta(days=1)
     moments = (before + timedelta(minutes=number) for number in range(len(texts)))

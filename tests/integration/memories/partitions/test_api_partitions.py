@@ -17,7 +17,7 @@ TEXT = "Alex meets before noon."
 
 
 def summaries(path: str) -> str:
-    """The address of a partition's summaries, its path encoded as a whole."""
+    """Return the address of a partition's summaries, with its path encoded as a whole."""
     return f"{PARTITIONS}/{quote(path, safe='')}/summaries"
 
 

@@ -1,4 +1,4 @@
-"""Memo, summaries of partitions, snapshots: what is shown, saved in versions, refused with what was typed."""
+"""Memo, partition summaries and snapshots: shown, saved as versions, and typed text kept after a refusal."""
 
 import re
 from datetime import timedelta
@@ -76,7 +76,7 @@ def test_memo_is_saved_in_versions_and_an_empty_one_is_allowed(client: Client, t
 
 
 def fields_of_again(response: Any) -> dict[str, str]:
-    """The hidden fields of the first button that makes an older text current."""
+    """Return the hidden fields of the first button that makes an older text active."""
     form = next(form for form in text_of(response).split("<form") if "Roll back to" in form)
     pairs = re.findall(r'name="(\w+)" value="([^"]*)"', form)
     return {name: unescape(value) for name, value in pairs if name != "csrfmiddlewaretoken"}

@@ -1,4 +1,4 @@
-"""Partitions on the console: the tree with what stands in each node, opened level by level, and one of them."""
+"""Partitions on the console: the tree with the figures of each node, opened level by level, and one partition."""
 
 from datetime import timedelta
 from typing import Any
@@ -43,7 +43,7 @@ def made(tenant: Tenant, *paths: str) -> None:
 
 
 def nodes_of(tree: Any) -> dict[str, Any]:
-    """Every listed node by its path."""
+    """Return every listed node by its path."""
     found: dict[str, Any] = {}
 
     def collect(nodes: Any) -> None:
@@ -56,7 +56,7 @@ def nodes_of(tree: Any) -> dict[str, Any]:
 
 
 def figures(client: Client, tenant: Tenant, path: str) -> dict[str, tuple[int, int]]:
-    """(own, with all below) of the counts of a node."""
+    """Return the counts of a node: (its own, with all partitions below)."""
     node = nodes_of(client.get(address(tenant)).context["tree"])[path]
     memories, sessions = node.facts.standing.memories, node.facts.sessions
     counted = {name: (memories.own[name], memories.total[name]) for name in ("memories", "pinned")}
@@ -178,7 +178,7 @@ def test_partition_without_anything_can_be_opened(client: Client, tenant: Tenant
 
 @pytest.fixture
 def big(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> Tenant:
-    """More partitions than are listed at once, two siblings at a time."""
+    """More partitions than one list shows, listed two siblings at a time."""
     monkeypatch.setattr("memories.partitions.tree.WHOLE_MAX", 3)
     monkeypatch.setattr("memories.partitions.tree.SIBLINGS_MAX", 2)
     made(tenant, *(f"user=u{number}/topic=t{topic}" for number in range(5) for topic in range(3)))

@@ -1,4 +1,4 @@
-"""Comparing two moments: what was added, changed and removed, counted and listed by the database."""
+"""Comparison of two points in time: what was added, changed and removed, counted and listed by the database."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -30,7 +30,7 @@ def compare(tenant: Tenant, before: PointInTime, after: PointInTime, **options: 
 
 
 def told(found: SnapshotDiff) -> dict[str, list[tuple[str | None, str | None]]]:
-    """The texts before and after of each list, sorted."""
+    """Return the texts before and after of each list, sorted."""
     return {
         kind: sorted((row.before and row.before.content, row.after and row.after.content) for row in rows)
         for kind, rows in found.changes.items()
@@ -49,7 +49,7 @@ def archive(memory: Memory, hours: float) -> None:
 
 @pytest.fixture
 def story(tenant: Tenant, other_tenant: Tenant) -> dict[str, Memory]:
-    """Hour 0 and hour 4, and everything that can happen in between."""
+    """Hour 0 and hour 4, and every kind of change in between."""
     names = ("kept", "edited", "edited twice", "archived", "restored")
     memories = {name: make_memory(tenant, name, now=at(0)) for name in names}
     memories["moved"] = make_memory(tenant, "moved", now=at(0), partition="user=alex")

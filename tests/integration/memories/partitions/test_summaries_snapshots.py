@@ -1,4 +1,4 @@
-"""Summaries of partitions by version and moment; names for recorded times."""
+"""Partition summaries by version and point in time; names for recorded times."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

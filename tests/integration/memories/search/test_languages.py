@@ -1,4 +1,4 @@
-"""The language of a tenant: chosen when it is made, changed later, and searched in correctly all the while."""
+"""The language of a tenant: chosen at creation, changed later, with correct searches at all times."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -89,7 +89,7 @@ def test_change_is_searched_correctly_before_during_and_after(tenant: Tenant) ->
     changed = change_language(tenant, "german")
     assert (changed.text_search_config, changed.former_text_search_configs) == ("german", ["english"])
     make_memory(tenant, "Zwei alte Häuser stehen leer")
-    # rows of both languages stand side by side
+    # rows of both languages are stored next to each other
     assert languages_of(tenant) == {"english", "german"}
     assert found(tenant, "house") == ["Her houses are old"]
     assert found(tenant, "Haus") == ["Zwei alte Häuser stehen leer"]
@@ -184,7 +184,7 @@ def test_admin_list_searches_tenants_in_their_own_languages(tenant: Tenant) -> N
 
 @pytest.fixture
 def crowd(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> Tenant:
-    """60 memories with the word `project`, 30 of these with `budget`, one with `zebra`; 10 rows are too many."""
+    """60 memories with the word `project`, 30 of these with `budget`, one with `zebra`; 10 rows exceed the limit."""
     monkeypatch.setattr(planner, "MATCHED_ROWS_MAX", 10)
     monkeypatch.setattr(retrievers, "ALL_WORDS_ROWS", 10)
     monkeypatch.setattr(planner, "NEWEST_ROWS", 5)

@@ -1,4 +1,4 @@
-"""Reading by name at any moment: memories by id, what they link to, summaries down a path, vectors."""
+"""Look-ups at any point in time: memories by id, linked memories, summaries along a path, vectors."""
 
 from datetime import datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""The statements written by hand find what the querysets find, in the scope of their tenant alone (ADR-0115)."""
+"""Hand-written statements find the same rows as the querysets, only in the scope of their tenant (ADR-0115)."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -186,7 +186,7 @@ def test_a_search_waits_three_times_for_the_database(bread: Tenant, monkeypatch:
     fetch, leave = Cursor._fetch_pipeline, Pipeline.__exit__
 
     def counted_fetch(cursor: Any) -> None:
-        # the rows may have come with those of another statement
+        # another statement may already have read the rows
         waits.extend(["rows"] if not cursor.pgresult else [])
         fetch(cursor)
 
@@ -197,7 +197,7 @@ def test_a_search_waits_three_times_for_the_database(bread: Tenant, monkeypatch:
     monkeypatch.setattr(Cursor, "_fetch_pipeline", counted_fetch)
     monkeypatch.setattr(Pipeline, "__exit__", counted_exit)
     assert retrieve_for_test(bread, QUERY, **arguments).candidates
-    # the model, which requests have read before; the look-ups, both retrievers, and the candidates with the end of the
+    # the model, which requests have read before; look-ups, both retrievers, and the candidates with the end of the
     # transaction
     assert waits == ["end", "rows", "rows", "end"]
     waits.clear()
@@ -209,7 +209,7 @@ def test_words_of_a_small_scope_are_never_searched_by_a_plan_for_any_tenant(brea
     with connection.cursor() as cursor:
         cursor.execute("DEALLOCATE ALL")
     connection.connection._prepared.clear()
-    for _ in range(8):  # Postgres considers such a plan from the sixth time on
+    for _ in range(8):  # Postgres considers such a plan from the sixth execution on
         retrieve_for_test(tenant=bread, query=QUERY, now=FACTORY_NOW, token_budget=90.0)
     with connection.cursor() as cursor:
         cursor.execute(

@@ -1,4 +1,4 @@
-"""Searching a past moment: what was found then is found again, whatever happened since."""
+"""A search of a past point in time finds what was found then, regardless of later changes."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -42,7 +42,7 @@ def edit(memory: Memory, at: datetime, **changes: Any) -> None:
 
 
 def as_found(candidates: list[Candidate]) -> list[tuple[Any, ...]]:
-    """What a scorer reads of each candidate."""
+    """Return what a scorer reads of each candidate."""
     return [
         (
             *(row.id, row.version, row.content, row.pinned, row.created_at, row.confidence, dict(row.token_counts)),
@@ -174,5 +174,6 @@ def test_present_reads_one_table_and_the_past_both_in_fixed_numbers_of_queries(t
     assert {moment: len(tables(moment)) for moment in few} == few
     present = tables(None)
     assert not [sql for sql in present if "memories_memoryversion" in sql]
-    # Both tables for the vectors, the words, the pinned and the rows; the present asks how large the scope is.
+    # Both tables for vectors, words, pinned memories and rows; a search of the present also reads the size of the
+    # scope.
     assert few[PointInTime.valid(THEN)] == few[PointInTime.recorded(THEN)] == len(present) + 4 - 1

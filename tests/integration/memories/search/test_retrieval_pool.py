@@ -1,4 +1,4 @@
-"""A pool by number, what stands beside its better half, and what signals read of candidates."""
+"""A candidate pool of fixed size, the messages adjacent to its better half, and what signals read of candidates."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Searching: both arms, what never appears, scopes and filters, the token gate, and degrading without an embedder."""
+"""Search: both retrievers, what never appears, scopes, filters, the candidate gate, and no embedder."""
 
 from collections.abc import Sequence
 from datetime import timedelta

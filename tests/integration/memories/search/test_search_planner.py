@@ -1,4 +1,4 @@
-"""How large scopes are searched: counts of partitions, vectors that know their place, the index and its recall."""
+"""Search of large scopes: counts of partitions, vectors with their partition, the index and its recall."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -168,7 +168,7 @@ def test_vector_of_an_old_version_that_comes_late_is_not_current(tenant: Tenant)
 
 
 def clustered(count: int, seed: int) -> NDArray[np.float32]:
-    """Unit vectors around forty centres, as texts about forty subjects have them."""
+    """Unit vectors around forty centres, like those of texts on forty subjects."""
     draw, fixed = np.random.default_rng(seed), np.random.default_rng(0)
     centres, directions = fixed.normal(size=(40, DIMENSION)), fixed.normal(size=(16, DIMENSION))
     vectors = centres[draw.integers(0, 40, count)] + 0.2 * draw.normal(size=(count, 16)) @ directions
@@ -176,7 +176,7 @@ def clustered(count: int, seed: int) -> NDArray[np.float32]:
 
 
 def fill(tenant: Tenant, vectors: NDArray[np.float32], paths: Sequence[str], **fields: Any) -> list[Memory]:
-    """A memory with each of the vectors, in the partitions by turns; the index contains nine of ten vectors."""
+    """A memory with each of the vectors, distributed over the partitions; the index contains nine of ten vectors."""
     with tenant_scope(tenant.pk):
         partitions = ensure_partitions(tenant.pk, [parse_partition(path) for path in paths])
         rows = []
@@ -315,7 +315,7 @@ def test_large_scope_is_planned_along_the_index(tenant: Tenant, monkeypatch: pyt
     fill(tenant, clustered(500, 1), ["user=al", "user=bo"])
     monkeypatch.setattr("memories.services.search.planner.ALWAYS_EXACT_ROWS", 100)
     monkeypatch.setattr("memories.services.search.planner.VISIT_COST_ROWS", 0.001)
-    # What other tests rolled back stands in the index until the next vacuum.
+    # Rows that other tests rolled back stay in the index until the next vacuum.
     monkeypatch.setattr("memories.services.search.planner.SCAN_LIMIT_RATIO", 1_000)
     with tenant_scope(tenant.pk):
         found = find_nearest(scope_of(tenant), clustered(1, 4)[0], MODEL, "tokens_o200k_base", wanted=20)

@@ -1,4 +1,4 @@
-"""Searching by words through the API, in every script; identifiers, accents, and words that a language drops."""
+"""Full-text search through the API in every script; identifiers, accents, and words that a language drops."""
 
 import time
 
@@ -137,7 +137,7 @@ def test_query_of_words_that_the_language_drops_still_finds(api: APIClient) -> N
     post_memory(api, "To be or not to be")
     post_memory(api, "Nothing alike")
     assert found_by_words(api, "to be") == ["To be or not to be"]
-    # beside a word that tells more they are left aside
+    # such words are ignored next to a more specific one
     assert found_by_words(api, "to be alike") == ["Nothing alike"]
 
 
@@ -169,7 +169,7 @@ def test_every_write_keeps_the_text_findable(api: APIClient, tenant: Tenant) -> 
 
 @pytest.mark.parametrize("model", [Memory, MemoryVersion])
 def test_no_row_can_hold_another_texts_lexemes(tenant: Tenant, model: type[Memory] | type[MemoryVersion]) -> None:
-    """Whatever path writes a text without deriving its columns is refused by the database."""
+    """The database refuses every write of a text without its derived columns."""
     memory = make_memory(tenant, "旧文本")
     with tenant_scope(tenant.pk):
         update_memory(memory=memory, changes={"pinned": True}, by=TESTER, now=FACTORY_NOW)

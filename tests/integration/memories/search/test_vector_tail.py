@@ -1,4 +1,4 @@
-"""Vectors that the index does not contain yet: found at once, put into it by insertions or a rebuild (ADR-0123)."""
+"""Vectors that the index does not contain yet: found immediately, inserted singly or by a rebuild (ADR-0123)."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Django admin goes through the verbs: new version, new count, new vector, archive; nothing raw."""
+"""Django admin uses the actions: new version, new count, new vector, archive; no direct writes."""
 
 import re
 from typing import Any
@@ -44,7 +44,7 @@ def page(name: str, *arguments: object) -> str:
 
 
 def values_of(memory: Memory, **changes: Any) -> dict[str, Any]:
-    """What the browser sends when only `changes` were typed."""
+    """Return what the browser sends if only `changes` were entered."""
     return {
         "content": memory.content,
         "kind": memory.kind,

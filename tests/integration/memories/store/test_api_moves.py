@@ -1,4 +1,4 @@
-"""Moving many memories to another partition over REST, and taking it back."""
+"""Bulk moves of memories to another partition over REST, and their undo."""
 
 from typing import Any
 

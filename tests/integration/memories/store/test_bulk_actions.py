@@ -1,4 +1,4 @@
-"""Acts on many memories at once: the same queries however many, whoever was faster is left alone, undo restores."""
+"""Bulk actions: a constant number of queries, no overwritten concurrent change, exact undo."""
 
 from datetime import timedelta
 from functools import partial
@@ -31,7 +31,7 @@ def memory(tenant: Tenant, text: str = "", **fields: Any) -> Memory:
 
 
 def many(tenant: Tenant, count: int, **fields: Any) -> list[Memory]:
-    """Stored in one go, with vectors."""
+    """Stored in one request, with vectors."""
     with tenant_scope(tenant.pk):
         drafts = [NewMemory(f"Bike number {n} was sold.", **fields) for n in range(count)]
         found = [result.memory for result in store_memories(tenant=tenant, rows=drafts, by=TESTER, now=FACTORY_NOW)]
@@ -41,7 +41,7 @@ def many(tenant: Tenant, count: int, **fields: Any) -> list[Memory]:
 
 
 def ready_for(act: str, rows: list[Memory]) -> dict[UUID, int]:
-    """Rows as `act` needs them, with the versions they are seen in."""
+    """Return rows as `act` needs them, with the versions on the page."""
     for row in rows:
         with tenant_scope(row.tenant_id):
             if act == "restore":
@@ -62,7 +62,7 @@ def undo(tenant: Tenant, done: BulkActionResult) -> HygieneUndoResult:
 
 
 def state(tenant: Tenant) -> list[tuple[Any, ...]]:
-    """What an undo must give back; versions and the times they began are history."""
+    """Return what an undo must restore; versions and their times are history."""
     columns = ["id", "content", "kind", "pinned", "confidence", "partition_path", "usefulness_score", "embedding_state"]
     with tenant_scope(tenant.pk):
         rows = Memory.objects.for_tenant(tenant.pk).order_by("id")
@@ -183,7 +183,7 @@ def test_undo_leaves_what_was_changed_since(tenant: Tenant) -> None:
 
 
 def by_hand_again(act: str, row: Memory, former: Memory) -> None:
-    """Somebody takes the act back for one memory and does the same to it again: it looks as the act left it."""
+    """Somebody else undoes the act for one memory and repeats the change: the memory looks as the act left it."""
     with tenant_scope(row.tenant_id):
         if act in ("archive", "restore"):
             steps = [restore_memory, archive_memory] if act == "archive" else [archive_memory, restore_memory]

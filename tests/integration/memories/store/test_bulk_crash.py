@@ -1,4 +1,4 @@
-"""A bulk request whose database connection is killed in the middle: all of its rows or none, also after a retry."""
+"""A bulk request whose database connection is killed midway stores all of its rows or none, also after a retry."""
 
 from typing import Any
 

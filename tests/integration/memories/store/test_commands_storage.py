@@ -1,4 +1,4 @@
-"""The commands that make tenants, keys and operators and import memories, as a person at a terminal uses them."""
+"""The commands that create tenants, keys and operators and import memories, as used in a terminal."""
 
 import io
 import json
@@ -44,7 +44,7 @@ CONVERSATION: dict[str, Any] = {
 
 
 def run(command: str, *arguments: object) -> tuple[str, str]:
-    """What a command says on standard output and on the error stream."""
+    """Return what a command prints on standard output and standard error."""
     out, err = io.StringIO(), io.StringIO()
     call_command(command, *map(str, arguments), stdout=out, stderr=err)
     return out.getvalue(), err.getvalue()

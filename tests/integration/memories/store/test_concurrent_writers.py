@@ -1,4 +1,4 @@
-"""Eight writers of the same text at once, through the REST API: one live row, no deadlock, nobody gets a 500."""
+"""Eight concurrent writers of the same text through the REST API: one live row, no deadlock, no 500."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ def key(tenant: Tenant) -> str:
 
 
 def answers_of(key: str, writes: Sequence[Write]) -> list[Any]:
-    """The answers of writers that all begin at once, each with a client of its own."""
+    """Return the responses to concurrent writers, each with its own client."""
     return run_concurrently([partial(write, api_client(key)) for write in writes])
 
 
@@ -122,7 +122,7 @@ def test_create_bulk_edit_and_restore_onto_one_text_leave_one_live_row(tenant: T
         assert {answer.json()["code"] for answer in answers if answer.status_code == 409} <= {"duplicate", "archived"}
         keys = live_keys(tenant)
         assert len(keys) == len(set(keys))
-        # None where the last word had the one who archived what had become the wanted text.
+        # None if the last change archived the memory that had received the wanted text.
         assert len(live_rows(tenant, wanted)) == 1 or text_of(tenant, edited) == wanted
 
 

@@ -1,4 +1,4 @@
-"""Acts on many memories from the list: what they would do, doing them, undo, and who may."""
+"""Bulk actions from the list of memories: preview, action, undo and permissions."""
 
 from typing import Any
 from urllib.parse import urlencode

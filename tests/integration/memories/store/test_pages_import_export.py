@@ -43,7 +43,7 @@ def upload(client: Client, tenant: Tenant, name: str, content: str | bytes, **fi
 
 
 def store(client: Client, tenant: Tenant, previewed: Any) -> Any:
-    """Step 2: the form that the preview contains, and those that ask for the next batches."""
+    """Step 2: the form that the preview contains, and those that request the next batches."""
     response = next_batch(client, tenant, previewed)
     while response.context.get("is_unfinished"):
         response = next_batch(client, tenant, response)
@@ -135,7 +135,7 @@ def test_file_without_new_memories_has_nothing_to_import(client: Client, tenant:
     assert "There is nothing to import." in text
 
 
-#: A line for each way in which a memory meets those that are stored, and those that earlier lines leave.
+#: One line for each relation of a memory to stored ones and to those of earlier lines.
 EVERY_WAY = [
     '{"content": "fine"}',
     '{"content": "fine "}',

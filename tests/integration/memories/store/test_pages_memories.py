@@ -36,7 +36,7 @@ def client(operator: User) -> Client:
 
 
 def form_of(memory: Memory, **changes: Any) -> dict[str, Any]:
-    """What a browser sends when only `changes` were typed."""
+    """Return what a browser sends if only `changes` were entered."""
     return {
         "seen_version": memory.version,
         "content": memory.content,
@@ -110,7 +110,7 @@ def test_search_within_archived_rows_goes_by_words(client: Client, tenant: Tenan
 
 def test_pages_follow_one_another_without_gap_or_repeat(client: Client, tenant: Tenant) -> None:
     now = timezone.now()
-    for shift in (1, 2, 3):  # three moments, so that ties are crossed
+    for shift in (1, 2, 3):  # three times, so that pages end between equal ones
         rows = [(f"Bike {shift}-{n} was sold.", "", "fact") for n in range(MEMORY_LIST_PAGE_SIZE // 2)]
         store_memories_for_pages(tenant, *rows, now=now - timedelta(days=shift))
     seen: list[str] = []

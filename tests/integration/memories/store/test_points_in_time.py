@@ -1,4 +1,4 @@
-"""Reading any moment back: which version of which memory held then, by valid and by recorded time."""
+"""Reading any point in time: the version of each memory at that time, by valid and by recorded time."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ def at(hours: float) -> datetime:
 
 
 def held(tenant: Tenant, moment: PointInTime) -> set[tuple[UUID, int]]:
-    """(memory, version) of every row that the two tables give for the moment, none twice; inside a scope."""
+    """Return (memory, version) of every row of both tables at that time, none twice; inside a scope."""
     heads = Memory.objects.for_tenant(tenant.pk).at(moment).values_list("pk", "version")
     versions = MemoryVersion.objects.for_tenant(tenant.pk).at(moment).values_list("memory_id", "version")
     rows = [*heads, *versions]
@@ -35,13 +35,13 @@ def held(tenant: Tenant, moment: PointInTime) -> set[tuple[UUID, int]]:
     return set(rows)
 
 
-# --- A table of histories: what is done, when, and which version holds at which hour ---------------------------------
+# --- A table of histories: changes, their times, and the version that is valid at each hour --------------------------
 
 Step = tuple[str, float, dict[str, float]]
 
 
 def live_through(tenant: Tenant, steps: list[Step]) -> Memory:
-    """Hours are told from NOW on."""
+    """Hours count from NOW."""
     (_, hour, options), *rest = steps
     times = {name: at(value) for name, value in options.items()}
     memory = make_memory(tenant, "version 1", now=at(hour), **times)
@@ -126,12 +126,12 @@ def test_present_is_what_is_live_and_no_superseded_row(tenant: Tenant) -> None:
         assert held(tenant, PointInTime.recorded(at(2))) == {(memory.pk, 1), (gone.pk, 1)}
 
 
-# --- Any history at all, against a model that is too simple to be wrong ----------------------------------------------
+# --- Any history, compared with a simple model -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Span:
-    """One version as a list of spans would tell it."""
+    """One version as a list of spans."""
 
     version: int
     valid_from: datetime
@@ -200,7 +200,7 @@ def test_any_history_is_read_back_at_every_hour(db: None, starts: list, acts: li
         stories = [begin(tenant, *start) for start in starts]
         for index, verb, hour, lasts in acts:
             stories[index % len(stories)].act(verb, at(hour), lasts)
-        # Everything above happens on a full hour, so between two of them nothing can differ.
+        # All changes happen on a full hour, so nothing can differ between two of them.
         for hour in map(at, range(-7, 21)):
             assert held(tenant, PointInTime.valid(hour)) == told(stories, hour, lambda span: span.valid_from)
             assert held(tenant, PointInTime.recorded(hour)) == told(stories, hour, lambda span: span.recorded_from)
@@ -212,7 +212,7 @@ def told(stories: list[Story], moment: datetime, begins: Callable[[Span], dateti
     }
 
 
-# --- What has one interval only --------------------------------------------------------------------------------------
+# --- Rows with a single interval -------------------------------------------------------------------------------------
 
 
 def test_memo_and_links_are_read_by_recorded_time(tenant: Tenant) -> None:

@@ -1,4 +1,4 @@
-"""What contexts leave behind: counted once each, by many at once, without waiting and without losing any."""
+"""The ticks of contexts: each is counted once, by several workers at a time, without waits or losses."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -169,7 +169,7 @@ def test_pairs_of_a_tick_cannot_come_apart(tenant: Tenant) -> None:
         RetrievalTick.objects.create(tenant=tenant, memory_ids=[uuid4()], recalled_hashes=[], at=FACTORY_NOW)
 
 
-# --- Many at once, on connections of their own -----------------------------------------------------------------------
+# --- Concurrent workers with their own connections -------------------------------------------------------------------
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,4 +1,4 @@
-"""Over HTTP: an agent does not store back what it was given, and nobody's own sentence is lost to that."""
+"""Recalled text over HTTP: it is not stored again, and no sentence of another author is lost."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A `source_id` has one live memory in a partition, also after restoring, moving and undoing, and at once."""
+"""A `source_id` has one live memory in a partition, also after restores, moves, undos and concurrent requests."""
 
 import pytest
 from rest_framework.test import APIClient
@@ -37,7 +37,7 @@ def test_undone_move_to_a_partition_that_has_the_source_again(api: APIClient, te
 
 @pytest.mark.django_db(transaction=True)
 def test_restore_while_the_source_gets_the_same_text(tenant: Tenant, api_key: str) -> None:
-    """Either order is possible; none is an error of the server, and one memory is live."""
+    """Either order is possible; neither is a server error, and one memory is live."""
     api = api_client(api_key)
     for number in range(5):
         fields = {"source_id": f"doc-{number}"}

@@ -188,7 +188,7 @@ def test_memory_of_another_tenant_is_not_found(tenant: Tenant, other_tenant: Ten
     assert reread_memory(memory).version == 1
 
 
-# --- Rows the database refuses whoever writes them -------------------------------------------------------------------
+# --- Rows that the database refuses from every writer ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Storing memories: every field, upsert, duplicates, recalled text, and many writers at once."""
+"""Storing memories: every field, upserts, duplicates, recalled text, and concurrent writers."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -316,7 +316,7 @@ def test_context_of_the_longest_partition_is_recorded(tenant: Tenant) -> None:
 
 
 def in_threads(count: int, work: Any) -> list[Any]:
-    """Run `work(number)` in threads that start together, each on a connection of its own."""
+    """Run `work(number)` in threads that start together, each with its own connection."""
     barrier = Barrier(count)
 
     def run(number: int) -> Any:

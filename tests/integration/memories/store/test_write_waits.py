@@ -1,4 +1,4 @@
-"""A single write waits for the database as rarely as it can, and answers what a GET answers."""
+"""A single write waits for the database as rarely as possible, and returns what a GET returns."""
 
 from typing import Any
 

@@ -50,7 +50,7 @@ def fill_tenant(word: str, *, username: str) -> tuple[Tenant, User]:
 
 @dataclass
 class Visitor:
-    """Requests pages and keeps the faults: a server error, or a text of the other tenant."""
+    """Requests pages and records faults: a server error, or a text of the other tenant."""
 
     client: Client
     foreign_ids: set[str]
@@ -67,7 +67,7 @@ class Visitor:
             for marker in (FOREIGN, *self.foreign_ids)
             if marker not in request and marker in shown
         ]
-        self.client.cookies.pop("messages", None)  # the next page would repeat the id that was asked for
+        self.client.cookies.pop("messages", None)  # the next page would repeat the requested id
         return response
 
 
@@ -96,13 +96,13 @@ def registered() -> list[tuple[type[Model], Any]]:
 
 
 def models_of_tenants() -> list[type[Model]]:
-    """The registered models whose rows belong to tenants, and those of their inlines."""
+    """Return the registered models whose rows belong to tenants, and those of their inlines."""
     admins = [each for _, each in registered() if isinstance(each, TenantModelAdmin)]
     return [each.model for each in admins] + [inline.model for each in admins for inline in each.inlines]
 
 
 def foreign_rows(model: type[Model], tenant: Tenant) -> list[Any]:
-    """The rows of the tenant; of a model without tenants all."""
+    """Return the rows of the tenant, or all rows of a model without tenants."""
     with admin_write_scope():
         rows = model._base_manager.all()
         if model is Tenant:
@@ -123,13 +123,13 @@ def changelist(model: type[Model]) -> str:
 
 
 def own_pages(model: type[Model], model_admin: Any, row_id: object) -> Iterator[str]:
-    """The addresses of a registered model, of the row where they name one."""
+    """Return the addresses of a registered model, for this row if they name one."""
     for pattern in model_admin.get_urls():
         yield changelist(model) + re.sub(r"<[^>]+>", quote(str(row_id), safe=""), str(pattern.pattern))
 
 
 def typed(form: Any) -> dict[str, Any]:
-    """What a browser sends of a form when nothing was typed."""
+    """Return what a browser sends of a form in which nothing was entered."""
     data: dict[str, Any] = {}
     for field in form:
         widget, value = field.field.widget, field.value()
@@ -166,7 +166,7 @@ def test_model_of_another_package_is_for_superusers(stranger: User) -> None:
 
 
 def test_superuser_sees_the_rows_that_others_must_not_see(foreign: Tenant) -> None:
-    """Or the tests below would find nothing in any case."""
+    """Otherwise, the tests below would find nothing in any case."""
     root = client_of(User.objects.get(username=f"{FOREIGN}-root"))
     for model, model_admin in registered():
         if isinstance(model_admin, TenantModelAdmin):
@@ -273,7 +273,7 @@ def test_relation_that_no_form_completes_is_refused(stranger: User) -> None:
 
 
 def test_no_form_takes_a_row_of_another_tenant(visitor: Visitor, foreign: Tenant) -> None:
-    """Neither as a choice of a new row nor in an inline of an own one."""
+    """It appears neither as a choice of a new row nor in an inline of the user's own row."""
     before = state(foreign)
     for model, model_admin in registered():
         add = visitor.client.get(changelist(model) + "add/")
@@ -373,7 +373,7 @@ def test_other_roles_get_no_page_of_admin(role: str) -> None:
 
 
 def person_without_access(kind: str) -> Client:
-    """Someone whom no page of admin may show a row, with every permission that Django has."""
+    """A person to whom no page of Django admin may show a row, with every permission that Django has."""
     if kind == "anonymous":
         return Client()
     own = () if kind == "no tenant" else (new_shared_tenant("Acme"),)
@@ -430,7 +430,7 @@ def test_admin_of_two_tenants_acts_in_both_and_in_no_third(visitor: Visitor, for
 def test_edit_takes_no_other_tenant_and_no_secret_is_looked_up(
     visitor: Visitor, foreign: Tenant, stranger: User
 ) -> None:
-    """A tenant, a partition or an id that is typed into the form of an own row, and lookups through the relations."""
+    """A tenant, partition or id that is entered into the form of the user's own row, and lookups through relations."""
     (theirs, *_) = foreign_rows(Memory, foreign)
     listed = visitor.client.get(changelist(Memory)).context["cl"].result_list
     url = f"{changelist(Memory)}{listed[0].pk}/change/"

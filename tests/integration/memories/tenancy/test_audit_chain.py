@@ -1,4 +1,4 @@
-"""The audit log can only be added to, and its seals show every change past the application (ADR-0142)."""
+"""Entries can only be added to the audit log, and seals reveal every change past the application (ADR-0142)."""
 
 import os
 from collections.abc import Callable
@@ -48,7 +48,7 @@ def sealed_log(count: int = 4) -> tuple[Tenant, list[UUID]]:
 
 
 def as_superuser(statement: str, values: dict[str, Any], *, replaces_triggers: bool = True) -> None:
-    """Run a statement past policies and, unless it only inserts, past triggers."""
+    """Run a statement that bypasses policies and, unless it only inserts, triggers."""
     with psycopg.connect(os.environ[servers.SUPERUSER_URL], dbname=servers.own_database()) as connection:
         if replaces_triggers:
             connection.execute("SET session_replication_role = replica")
@@ -219,7 +219,7 @@ def test_hourly_check_reads_from_the_last_correct_seal_and_the_weekly_one_all(
     an_hour, a_week = LATER + timedelta(hours=1), LATER + audit_chain.WHOLE_CHECK_INTERVAL
     assert bool(audit_chain.check_audit_logs(now=an_hour)) == is_found_hourly
     assert audit_chain.check_audit_logs(now=a_week) == 1
-    # What the whole check found, the next hourly one does not forget.
+    # The next hourly check keeps the finding of the whole check.
     assert audit_chain.check_audit_logs(now=a_week + timedelta(hours=1)) == 1
 
 

@@ -1,4 +1,4 @@
-"""What the audit log keeps of reads and downloads, its own download, and what its page says about the last check."""
+"""What the audit log records of reads and downloads, its own download, and the result of the last check."""
 
 import csv
 import io
@@ -73,7 +73,7 @@ def test_previews_searches_and_comparisons_are_recorded_without_their_words(
     make_memory(tenant, "Bread is baked at night.", partition="user=alex")
     asked = {"query": "bread of Alex", "partition": "user=alex"}
     receipt_id = agent.post("/api/v1/context", asked, format="json").json()["id"]
-    assert entries_of(tenant, verb__in=READS) == []  # the receipt says who read it
+    assert entries_of(tenant, verb__in=READS) == []  # the receipt records who read it
     for _ in range(2):
         assert agent.post("/api/v1/context", asked | {"preview": True}, format="json").status_code == 200
         assert agent.post("/api/v1/memories/search", asked, format="json").status_code == 200
@@ -115,7 +115,7 @@ def test_every_page_that_searches_or_previews_leaves_an_entry(admin: Client, ten
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The arguments of tasks that are sent to the worker, which does not get them."""
+    """Return the arguments of tasks for the worker, which does not receive them."""
     tasks: list[Any] = []
     monkeypatch.setattr("celery.current_app.send_task", lambda _name, args, **_: tasks.append(args))
     return tasks
@@ -217,7 +217,7 @@ def test_page_is_shown_if_its_entry_cannot_be_stored(
 
 def test_hash_of_a_query_needs_the_key_of_the_installation(tenant: Tenant, settings: Any) -> None:
     with tenant_scope(tenant.pk):
-        for key in ("one" * 20, settings.SECRET_KEY):  # the last one signs the scope in which they are read
+        for key in ("one" * 20, settings.SECRET_KEY):  # the last one signs the scope of the reads
             settings.SECRET_KEY = key
             found: dict[str, Any] = {"results": 0, "tenant_id": tenant.pk, "by": TESTER, "now": FACTORY_NOW}
             record_search("search_memories", "bread", "user=alex", **found)

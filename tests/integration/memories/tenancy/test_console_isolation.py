@@ -1,4 +1,4 @@
-"""The console given ids of another tenant's rows, in the queries and forms of a person's own pages."""
+"""Ids of another tenant's rows in the queries and forms of the console."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ FIELDS = {
     "link": "link_id",
     "id": "link_id",
 }
-#: What forms need beside an id.
+#: Other fields that forms require.
 FILLED = {
     "action": "archive",
     "text": "What is known?",
@@ -58,7 +58,7 @@ def foreign(other_tenant: Tenant) -> Rows:
 
 @pytest.fixture
 def own_ids(tenant: Tenant, api: APIClient) -> dict[str, Any]:
-    """What addresses name: the tenant's own rows."""
+    """Return what addresses name: the tenant's own rows."""
     memory = api.post(MEMORIES, {"content": "Alex lives in Lisbon."}).json()
     session = api.post("/api/v1/sessions", {}).json()["id"]
     said = api.post(f"/api/v1/sessions/{session}/messages", {"messages": [{"role": "user", "content": "Lisbon?"}]})

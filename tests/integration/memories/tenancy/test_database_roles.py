@@ -1,4 +1,4 @@
-"""Who may do what in the database, as provisioning and migration leave it."""
+"""The permissions of the database roles after provisioning and migration."""
 
 import pytest
 from django.conf import settings

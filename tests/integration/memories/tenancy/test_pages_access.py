@@ -1,6 +1,6 @@
-"""Rows of another tenant under the own one's addresses, expired log-ins, signing in and out, colours.
+"""Rows of another tenant in the user's own URLs, expired sign-ins, signing in and out, themes.
 
-Who may open and change what is `test_roles_matrix`.
+The permissions of roles are in `test_roles_matrix`.
 """
 
 from typing import Any

@@ -209,7 +209,7 @@ def test_log_pages_through_everything_once_with_as_many_queries(viewer: Client, 
     with CaptureQueriesContext(connection) as many:
         address = page("audit-log", tenant) + "?target_kind=note"
         text = text_of(viewer.get(address))
-    assert len(many) <= len(few)  # where a person was added, names are looked up
+    assert len(many) <= len(few)  # after a person was added, names are looked up
     seen: list[str] = []
     while True:
         seen += re.findall(r'title="(n-\d+)"', text)

@@ -1,4 +1,4 @@
-"""The members of a tenant: added, given another role, removed; never without an admin."""
+"""The members of a tenant: added, given another role, removed; one admin always remains."""
 
 import re
 from typing import Any
@@ -131,7 +131,7 @@ def test_member_without_a_role_gets_one(admin: Client, tenant: Tenant) -> None:
 def test_role_is_fixed_for_members_of_foreign_tenants_and_superusers(
     admin: Client, tenant: Tenant, other_tenant: Tenant
 ) -> None:
-    """A role holds in all tenants of a person: an admin of one tenant gives none in another."""
+    """A role applies to all tenants of a person: an admin of one tenant cannot grant roles in another."""
     otto = new_operator("otto", "viewer", tenant, other_tenant)
     root = User.objects.create_superuser("root", password=PASSWORD)
     with tenant_scope(tenant.pk):

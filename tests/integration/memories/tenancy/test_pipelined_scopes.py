@@ -1,4 +1,4 @@
-"""Pipelined scopes: the rows and errors of ordinary ones, in fewer round trips (ADR-0120)."""
+"""Pipelined scopes return the same rows and errors as ordinary ones, in fewer round trips (ADR-0120)."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ def test_pipelined_scope_reads_the_rows_of_its_tenant_alone() -> None:
 def test_with_citus_a_transaction_block_sets_what_is_passed_on(
     monkeypatch: pytest.MonkeyPatch, is_pipelined: bool
 ) -> None:
-    """Citus passes on the texts of SET LOCAL after BEGIN, and neither `set_config()` nor bound values."""
+    """Citus passes on SET LOCAL after BEGIN, but neither `set_config()` nor bound values."""
     monkeypatch.setattr(settings, "DATABASE_CITUS", True)
     mine, other = make_tenant(), make_tenant()
     make_memory(mine, "tea")
@@ -89,7 +89,7 @@ def test_statements_of_a_pipeline_are_sent_together() -> None:
     with tenant_scope(tenant.pk, is_pipelined=True):
         first, second = send_prepared("SELECT 1", []), send_prepared("SELECT 2", [])
         driver: Any = connection.connection
-        # each is parsed when it is new, and run; psycopg's own pipeline would have sent all of this
+        # each statement is new, so it is parsed and run; psycopg's own pipeline would have sent all of this
         assert len(driver._pipeline.command_queue) >= 3
         assert (first.rows(), second.rows()) == ([(1,)], [(2,)])
         assert not driver._pipeline.command_queue
@@ -120,7 +120,7 @@ def test_end_of_a_pipelined_scope_is_sent_once(monkeypatch: pytest.MonkeyPatch) 
     with tenant_scope(tenant.pk, is_pipelined=True):
         assert execute_prepared("SELECT 1", []) == [(1,)]
         send_prepared("SELECT 2", [])
-    # the rows are asked for; the end sends itself, and psycopg's own way would ask for its answers too
+    # the rows are requested; the end sends itself, and psycopg would wait for its results, too
     assert flushes == [True, False]
 
 

@@ -1,4 +1,4 @@
-"""Whoever is shown stored texts, by whichever page or endpoint, has left an entry."""
+"""Each page and endpoint that shows stored texts adds an entry for the reader."""
 
 from typing import Any
 
@@ -15,12 +15,12 @@ from tests.users import api_client, new_key, new_operator
 
 pytestmark = pytest.mark.django_db
 
-#: Parts of the texts of memories, messages and summaries, and of no name, question or instruction.
+#: Parts of the texts of memories, messages and summaries, but of no name, question or instruction.
 TEXTS = (
     *("Sam lives in Porto", "Kim lives in Porto", "Porto is in the north", "Sam is in Porto", "Where is Porto"),
     "bridges, Kim says",
 )
-#: By method, endpoints that show a text in the response to an act, which has an entry of its own, or a receipt.
+#: By method, endpoints that show a text in the response to an act with its own entry, or in a receipt.
 OF_ACTS = {
     ("post", "api/v1/context"),
     ("patch", "api/v1/memories/<uuid:memory_id>"),

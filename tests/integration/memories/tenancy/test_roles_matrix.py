@@ -1,4 +1,4 @@
-"""Who may read and change what: every address of the console asked by everybody, and what its pages offer them."""
+"""Permissions: every address of the console requested with every role, and the links that its pages show."""
 
 import logging
 from dataclasses import dataclass, field
@@ -26,13 +26,13 @@ from tests.page_links import page_links
 from tests.users import PASSWORD, new_operator, new_shared_tenant
 
 METHODS = ("get", "post")
-#: What stands in an address and names no row of a tenant.
+#: Parts of an address that name no row of a tenant.
 NO_ROWS = {"tenant_id", "name", "version"}
 
 
 @dataclass(frozen=True)
 class Somebody:
-    """Who asks, and what they may."""
+    """A person who sends requests, and their role."""
 
     name: str
     role: Role | None
@@ -44,7 +44,7 @@ class Somebody:
 
 @dataclass
 class People:
-    """Everybody: members of the tenant, and those who are none."""
+    """The people: members of the tenant, and others."""
 
     tenant: Tenant
     other: Tenant
@@ -66,7 +66,7 @@ class People:
 
 
 def rows_written() -> int:
-    """In this transaction so far, in all tables but the audit log's: it records who opened a context (ADR-0142)."""
+    """Return the number of writes in this transaction; the audit log, which records readers (ADR-0142), is excluded."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT sum(pg_stat_get_xact_tuples_inserted(oid) + pg_stat_get_xact_tuples_updated(oid)"
@@ -79,14 +79,14 @@ def rows_written() -> int:
 
 @dataclass
 class Walk:
-    """Asks addresses and keeps what is not as it should be."""
+    """Requests addresses and records wrong responses."""
 
     faults: list[str] = field(default_factory=list)
     written: int = field(default_factory=rows_written)
     offered: set[tuple[str, str]] = field(default_factory=set)
 
     def ask(self, who: Somebody, method: str, name: str, address: str, *expected: int) -> Any:
-        """None of these answers may come with a changed row."""
+        """Request addresses whose responses must not change any row."""
         response = getattr(who.client, method)(address)
         if response.status_code not in expected:
             self.faults.append(f"{who.name}: {method} {name} answers {response.status_code}, not {expected}")
@@ -96,7 +96,7 @@ class Walk:
         return response
 
     def look(self, who: Somebody, name: str, address: str) -> None:
-        """Open a page: nothing on it leads where this person is refused, and no browser keeps it."""
+        """Open a page: none of its links may be refused to this person, and no browser may cache it."""
         response = self.ask(who, "get", name, address, 200, 302, 422)
         if "no-store" not in response.get("Cache-Control", ""):
             self.faults.append(f"{who.name}: {name} may be kept by the browser")
@@ -108,7 +108,7 @@ class Walk:
 
 
 def test_table_of_roles_holds_every_address_once() -> None:
-    """A new address is missing there until somebody decides who may read it, who may post to it."""
+    """A new address is missing there until its permissions are decided."""
     assert sorted({str(pattern.name) for pattern in operator_patterns()}) == sorted(RULES)
     assert sum(map(len, TABLE.values())) == len(RULES)
 
@@ -141,7 +141,7 @@ def test_everybody_meets_what_the_table_says(people: People, settings: Any) -> N
 
 
 def knock(walk: Walk, people: People, pattern: URLPattern, method: str, ids: dict[str, Any]) -> None:
-    """Whom an address lets in is seen in a tenant that is not theirs: a role that is not enough is refused before."""
+    """Request an address with each role. A permitted role gets 404 in a foreign tenant, after the check of the role."""
     name = str(pattern.name)
     own, foreign = (address_of(pattern, ids | {"tenant_id": each.pk}) for each in (people.tenant, people.other))
     walk.ask(people.nobody, method, name, own, 302)

@@ -1,4 +1,4 @@
-"""Row-level security as Postgres enforces it: every table that holds a tenant's rows, found by introspection."""
+"""Row-level security as Postgres enforces it, on every tenant table, found by introspection."""
 
 import re
 import uuid
@@ -77,12 +77,12 @@ from tests.users import new_operator
 
 pytestmark = pytest.mark.django_db
 
-#: Read before a tenant is known.
+#: Read before the tenant is known.
 READ_TO_AUTHENTICATE = {"memories_tenant", "memories_membership", "memories_apikey"}
 
 
 def tenant_tables() -> dict[str, str]:
-    """Table -> its column that names the tenant, from the catalogue: foreign keys to tenants, and tenants."""
+    """Return by table the column that names the tenant, from the catalogue: foreign keys to tenants, and tenants."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT DISTINCT c.conrelid::regclass::text, a.attname FROM pg_constraint c"
@@ -98,7 +98,7 @@ def tenant_tables() -> dict[str, str]:
 
 
 def unconfined(tables: dict[str, str]) -> list[str]:
-    """Those of the tables that are not enabled, not forced or have no policy for a tenant's own scope."""
+    """Return the tables without enabled and forced policies, or without one for a tenant's own scope."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT c.oid::regclass::text FROM pg_class c WHERE c.relrowsecurity AND c.relforcerowsecurity AND EXISTS"
@@ -130,7 +130,7 @@ def full_tenant() -> Tenant:
         IdempotencyRecord.objects.create(
             tenant=tenant, api_key=key, idempotency_key="k", request_hash="h", created_at=FACTORY_NOW
         )
-        # The writes above left changes to be counted.
+        # The preceding writes left changes of counts.
         PartitionCount.objects.create(tenant=tenant, path="", own_rows=2, subtree_rows=2)
         _fill_later_tables(tenant, first)
     return tenant
@@ -239,7 +239,7 @@ def test_every_table_with_a_tenant_is_confined() -> None:
 
 
 def test_table_without_a_policy_is_noticed() -> None:
-    """Both ways of forgetting: a column without its policies, and policies that the owner would pass by."""
+    """Two mistakes: a column without its policies, and policies that the owner bypasses."""
     with connection.cursor() as cursor:
         cursor.execute("CREATE TEMPORARY TABLE forgotten (tenant_id uuid)")
         cursor.execute("CREATE TEMPORARY TABLE unforced (tenant_id uuid)")
@@ -323,9 +323,9 @@ def test_authentication_reads_keys_tenants_and_memberships_alone(full_tenant: Te
 
 
 def copy_rows(table: str, column: str, tenant: Tenant) -> str:
-    """Copy the tenant's rows of a table aside; the INSERT that would add them again.
+    """Copy the tenant's rows of a table; return the INSERT that would add them again.
 
-    Policies are checked before any constraint, so that the INSERT meets nothing else first.
+    Policies are checked before constraints, so the INSERT fails because of the policies.
     """
     with admin_write_scope(), connection.cursor() as cursor:
         cursor.execute("DROP TABLE IF EXISTS copied")
@@ -340,7 +340,7 @@ def copy_rows(table: str, column: str, tenant: Tenant) -> str:
 
 
 def changed_rows(statement: str, tenant: Tenant) -> int:
-    """The rows that a statement changes, 0 where tables that can only be added to refuse it."""
+    """Return the number of rows that a statement changes, or 0 if an append-only table refuses it."""
     with suppress(ProgrammingError), transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(statement, [tenant.pk])
         return int(cursor.rowcount)
@@ -402,7 +402,7 @@ def test_scope_ends_with_its_block_and_nests(full_tenant: Tenant) -> None:
 
 
 def foreign_rows(mine: Tenant, memory: Memory, foreign: Memory) -> dict[str, Any]:
-    """Rows of `mine` that refer to a row of another tenant."""
+    """Yield rows of `mine` that refer to a row of another tenant."""
     text = {
         "kind": "fact",
         "content": "x",

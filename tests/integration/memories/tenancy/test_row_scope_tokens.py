@@ -1,4 +1,4 @@
-"""What a statement can reach that an attacker writes: the tenant of its own scope, and nothing else (ADR-0128)."""
+"""An attacker's statement can reach the tenant of its own scope, and nothing else (ADR-0128)."""
 
 import hmac
 from collections.abc import Callable
@@ -40,7 +40,7 @@ def backend_pid() -> int:
     return int(str(run_sql("SELECT pg_backend_pid()")))
 
 
-#: From the token of the scope and the id of another tenant, tokens that the application did not make.
+#: From the token of the scope and the id of another tenant: tokens that the application did not create.
 FORGERIES: dict[str, Callable[[str, Tenant], str]] = {
     "a name": lambda _token, _other: "admin_write",
     "another signature": lambda token, _other: token[:-64] + FORGED_MAC,

@@ -1,4 +1,4 @@
-"""Saved views: one mechanism above every list, of one operator or shared in the tenant."""
+"""Saved views: one mechanism for every list, private to an operator or shared in the tenant."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from tests.users import new_operator
 
 pytestmark = pytest.mark.django_db
 
-#: Each list with filters that it takes.
+#: Each list with filters that it supports.
 LISTS = {
     "memories": "kind=fact&pinned=on",
     "context-log": "range=7d&state=full",

@@ -1,4 +1,4 @@
-"""A second connection of a search: the same rows, at the same time as the first one's statements (ADR-0264)."""
+"""The second connection of a search returns the same rows, in parallel with the first one (ADR-0264)."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -26,7 +26,7 @@ SCOPE = "SELECT current_setting('app.scope', true)"
 
 @pytest.fixture
 def idle_connection() -> Iterator[Any]:
-    """Let the pool have a connection besides that of the test; return the pool."""
+    """Add a connection to the pool besides that of the test; return the pool."""
     with own_connections():
         wrapper: Any = connection
         wrapper.ensure_connection()
@@ -66,7 +66,7 @@ def test_while_other_requests_use_connections_there_is_no_second_one(idle_connec
 
 
 def test_in_a_transaction_there_is_no_second_connection(idle_connection: Any) -> None:
-    """It would not see what the transaction has written."""
+    """The second connection would not see what the transaction has written."""
     tenant = make_tenant()
     with tenant_scope(tenant.pk), second_tenant_scope(tenant.pk) as second:
         assert not second.is_open

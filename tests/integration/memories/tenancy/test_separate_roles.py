@@ -1,4 +1,4 @@
-"""What a statement can reach that an attacker adds to one of the API, the console or the worker (ADR-0160)."""
+"""What an injected statement can reach in the API, the console and the worker (ADR-0160)."""
 
 import os
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ ALL_TENANTS = {"admin_write", "maintenance", "operator_read"}
 
 
 def injected(role: str, statement: str, *, scope: str = "", argument: str = "") -> Any:
-    """The first column of what a statement gives in a connection of a role, whose genuine token it has."""
+    """Return the first column of a statement's result in a connection of a role, with the role's genuine token."""
     login = LOGINS[role]
     host = os.environ[servers.SUPERUSER_URL].partition("?")[2]
     url = f"postgres://{login.role}:{login.password}@/{servers.own_database()}?{host}"
@@ -65,7 +65,7 @@ def test_role_sees_and_changes_the_tenants_of_its_own_scopes_only(
 ACCOUNTS = ["auth_user", "auth_group", "django_session", "django_admin_log", "memories_signinfailures"]
 ACCOUNTS += ["memories_secondfactor", "memories_signinnotice"]
 PEOPLE = ["memories_membership", "memories_invitation", "memories_savedview", "compaction_alertdestination"]
-#: By role, statements that only others may send.
+#: By role, statements that only other roles may send.
 REFUSED = {
     "api": [
         *(f"SELECT count(*) FROM {table}" for table in ACCOUNTS + PEOPLE),
@@ -95,7 +95,7 @@ REFUSED_TO_ALL = [
     f"SET SESSION AUTHORIZATION {servers.OWNER.role}",
     f"SET ROLE {servers.OWNER.role}",
 ]
-#: What reporting a lock-out takes.
+#: What reporting a lock-out needs.
 REPORTING = [
     "SELECT id, username, email, is_superuser FROM auth_user",
     "UPDATE memories_signinnotice SET reported_at = now() WHERE reported_at IS NULL AND locked_at IS NOT NULL",
@@ -129,7 +129,7 @@ def test_maintenance_may_redact_and_delete_ended_sessions() -> None:
 
 
 ALL_ROLES = {login.role for login in (servers.OWNER, *LOGINS.values())}
-#: The roles of each policy; of `named_read`, of the tables that are read before a tenant is known.
+#: The roles of each policy; for `named_read`, those of the tables that are read before the tenant is known.
 ROLES_OF_POLICIES = {
     "in_tenant": {frozenset(ALL_ROLES)},
     "operator_read": {frozenset({servers.OWNER.role, servers.CONSOLE.role})},
@@ -184,7 +184,7 @@ def signed_in(operator: User) -> Client:
 
 @pytest.fixture
 def users() -> Iterator[list[str]]:
-    """The roles of the connections in which this thread's statements run, as in a process of its own."""
+    """Return the roles of the connections in which this thread's statements run, as in a separate process."""
     seen: list[str] = []
 
     def note(execute: Any, statement: str, parameters: Any, many: bool, context: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Locks of sweeps: one owner, which alone gives the lock back."""
+"""Locks of sweeps have one owner, and only the owner releases the lock."""
 
 from typing import Any
 

@@ -34,12 +34,12 @@ from tests.factories import FACTORY_NOW, TESTER, make_key, make_memory, make_ten
 
 pytestmark = pytest.mark.django_db
 LATER = FACTORY_NOW + timedelta(days=2)
-#: Loops over all tenants of which each takes one short query, or which are given few.
+#: Loops over all tenants in which each tenant needs one short query, or which get few tenants.
 SHORT_LOOPS = {"delete_audit_log"}
 
 
 def over_after(checks: int) -> Callable[[], bool]:
-    """A time limit that is reached after so many checks."""
+    """A time limit that is reached after this many checks."""
     numbers = count()
     return lambda: next(numbers) >= checks
 
@@ -178,7 +178,7 @@ def test_whole_check_does_not_go_on_where_an_hourly_one_ran_out_of_time(monkeypa
 
 
 def test_loops_over_tenants_take_turns() -> None:
-    """A loop over all tenants that does not would never reach the last ones when its time is up."""
+    """A loop over all tenants without a time limit would never reach the last ones."""
     files = [path for app_name in ("memories", "context", "compaction") for path in (ROOT / app_name).rglob("*.py")]
     found = {
         function.name

@@ -1,4 +1,4 @@
-"""Every tenant table can be distributed by tenant: its keys hold `tenant_id` in the database (ADR-0093)."""
+"""Every tenant table can be distributed by tenant: its keys contain `tenant_id` in the database (ADR-0093)."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -22,7 +22,7 @@ SELECT c.oid, c.relname, a.attnum FROM pg_class AS c JOIN pg_attribute AS a ON a
 WHERE c.relkind IN ('r', 'p') AND a.attname = 'tenant_id' AND NOT a.attisdropped
 AND c.relnamespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)
 """
-# The columns behind INCLUDE are no part of a key.
+# The columns behind INCLUDE are not part of a key.
 BREACHES = f"""
 WITH tenant_table AS ({TENANT_TABLES})
 SELECT 'primary key of ' || relname FROM tenant_table AS t
@@ -38,7 +38,7 @@ WHERE k.contype = 'f' AND NOT EXISTS (
     WHERE pair.own = own.attnum AND pair.other = other.attnum
 )
 """
-# Two indexes of all rows in the same order of their columns: whatever the shorter one finds, the longer one finds.
+# Two indexes of all rows with the same first columns in the same order: the longer one serves the same queries.
 REDUNDANT_INDEXES = f"""
 WITH keyed AS (
     SELECT i.*, c.relam,
@@ -59,7 +59,7 @@ SELECT own.relname, k.conname, pg_get_constraintdef(k.oid) FROM pg_constraint AS
 JOIN ({TENANT_TABLES}) AS own ON own.oid = k.conrelid JOIN ({TENANT_TABLES}) AS other ON other.oid = k.confrelid
 WHERE k.contype = 'f'
 """
-# Those of a single partition follow from the partitioned table's.
+# The indexes of a partition follow from those of the partitioned table.
 KEPT_FOREIGN_KEYS = """
 SELECT count(*) FROM pg_constraint AS k
 JOIN pg_class AS own ON own.oid = k.conrelid JOIN pg_class AS other ON other.oid = k.confrelid
@@ -90,7 +90,7 @@ def breaches(using: str = "default") -> list[str]:
 
 @pytest.fixture
 def as_owner(db: None) -> Iterator[None]:
-    """Changes of the owner, rolled back."""
+    """Changes made as the owner, and rolled back."""
     with transaction.atomic(using="owner"):
         yield
         transaction.set_rollback(True, using="owner")
@@ -169,7 +169,7 @@ def test_foreign_key_with_the_tenant_is_none() -> None:
 
 
 def test_every_tenant_table_can_be_partitioned_by_tenant(as_owner: None) -> None:
-    """With its indexes and constraints, and the foreign keys between the partitioned tables."""
+    """Including its indexes and constraints, and the foreign keys between partitioned tables."""
     tables = [name for _, name, _ in rows(TENANT_TABLES, "owner")]
     foreign_keys = rows(FOREIGN_KEYS, "owner")
     run(
@@ -213,7 +213,7 @@ def test_later_migrations_need_not_know_of_it(as_owner: None) -> None:
 
 
 def test_two_tenants_may_have_a_row_of_the_same_id(tenant: Tenant, other_tenant: Tenant) -> None:
-    """Triggers then change what belongs to their own tenant alone, in the scope that sees both too."""
+    """Triggers then change only rows of their own tenant, even in the scope that sees both."""
     memory = make_memory(tenant)
     make_memory(other_tenant)
     with admin_write_scope():
@@ -228,7 +228,7 @@ def test_two_tenants_may_have_a_row_of_the_same_id(tenant: Tenant, other_tenant:
 
 
 def test_rows_are_grouped_by_all_their_columns(tenant: Tenant) -> None:
-    """`GROUP BY id` alone is refused where the primary key has two columns."""
+    """`GROUP BY id` alone is refused if the primary key has two columns."""
     memory = make_memory(tenant)
     with tenant_scope(tenant.pk):
         found = Partition.objects.for_tenant(tenant.pk).annotate(count=Count("memories")).get(pk=memory.partition_id)

@@ -1,4 +1,4 @@
-"""The people of the tests are real: keys that open doors, operators who can sign in."""
+"""The accounts of the tests are real: their keys are accepted, and their operators can sign in."""
 
 import pytest
 from django.contrib.auth import authenticate

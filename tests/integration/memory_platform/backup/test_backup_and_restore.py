@@ -1,4 +1,4 @@
-"""The drill: back up, damage, restore, and get the same contexts; what differs is never put in place."""
+"""Back up, damage, restore, and get the same contexts; a restored database that differs is not used."""
 
 import os
 import threading
@@ -40,7 +40,7 @@ def disconnect() -> None:
         connection.close()
         if hasattr(connection, "close_pool"):
             connection.close_pool()
-    with superuser("postgres") as server:  # what earlier tests of this process may have left open
+    with superuser("postgres") as server:  # connections that earlier tests of this process may have left open
         server.execute(_END_OTHERS, [servers.own_database()])
 
 
@@ -48,7 +48,7 @@ def run(*arguments: Any) -> None:
     disconnect()
     call_command(*map(str, arguments), "--superuser-url", URL)
     if arguments[0] == "restore":
-        database_roles.make_member()  # a restored database has none of the tests' own grants
+        database_roles.make_member()  # a restored database lacks the grants of the tests
 
 
 def superuser(name: str = "") -> psycopg.Connection:
@@ -77,7 +77,7 @@ def context_of(key: str) -> dict[str, Any]:
 
 @contextmanager
 def repaired_by(path: Path) -> Iterator[None]:
-    """Damage done inside does not outlive a failure: every later test of this process uses the same database."""
+    """Undo any damage, even after a failure: every later test of this process uses the same database."""
     try:
         yield
     except BaseException:
@@ -126,7 +126,7 @@ def dump() -> Iterator[tuple[dict[str, Any], Any]]:
             while found[1].read(1024 * 1024):
                 pass
     with superuser("postgres") as server:
-        # the databases of other workers, which share the server, are left alone
+        # databases of other workers, which share the server, are not affected
         rows = server.execute("SELECT datname FROM pg_database WHERE starts_with(datname, %s)", [OTHER])
         names = [row[0] for row in rows]
         for name in names:

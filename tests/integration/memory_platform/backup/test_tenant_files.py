@@ -1,4 +1,4 @@
-"""A tenant's file: every table, everything or nothing, and the same rows afterwards."""
+"""The file of a tenant: every table, stored completely or not at all, with the same rows afterwards."""
 
 import json
 import re
@@ -40,7 +40,7 @@ def digests(tenant_id: Any) -> dict[str, list[Any]]:
 
 
 def without_entry_of_import(tenant_id: Any, before: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    """The digests after an import, where the tables to which it adds an entry have those of `before`."""
+    """Return the digests after an import; tables to which it adds an entry have those of `before`."""
     after = digests(tenant_id)
     for table in ("memories_auditentry", "memories_unsealedauditentry"):
         assert after[table][0] == before[table][0] + 1
@@ -84,7 +84,7 @@ def test_tenant_comes_back_with_equal_rows_and_its_keys(full_tenant: Tenant, tmp
     assert without_entry_of_import(full_tenant.pk, before) == before
     assert api_client(key).get("/api/v1/memories").status_code == 200
     assert check_audit_log(full_tenant.pk).broken is None
-    # Numbers of new rows come after those of the file.
+    # The numbers of new rows follow those of the file.
     make_memory(full_tenant, "Another one.")
 
 

@@ -1,4 +1,4 @@
-"""The demo tenant in the database: complete, with a truthful history, ready to be searched, loaded once."""
+"""The demo tenant in the database: complete, with a consistent history, searchable, loaded once."""
 
 import re
 from collections import defaultdict
@@ -62,13 +62,13 @@ def run(*arguments: str) -> str:
 
 @pytest.fixture(scope="module")
 def neighbour(module_db: None) -> Tenant:
-    """A tenant that was there before the demo."""
+    """A tenant that existed before the demo."""
     return new_shared_tenant("Initech")
 
 
 @pytest.fixture(scope="module")
 def loaded(neighbour: Tenant) -> str:
-    """What the command says of the demo that every test here looks at."""
+    """Return what the command prints about the demo that all these tests use."""
     return run()
 
 
@@ -83,7 +83,7 @@ def steps(name: str, verb: str) -> list[dict[str, Any]]:
 
 
 def told_memories() -> QuerySet[Memory]:
-    """Those of the file; compactions of the demo's sessions keep some of their own."""
+    """Return the memories of the file, without those that compactions of the demo's sessions store."""
     return Memory.objects.exclude(metadata__has_key="compaction_id")
 
 
@@ -96,7 +96,7 @@ def test_every_memory_is_stored_and_ready(demo: Tenant) -> None:
 
 
 def usefulness_today() -> dict[str, float]:
-    """What each memory brought, or what its votes made of it."""
+    """Return the imported score of each memory, or the one computed from its votes."""
     weights: dict[str, list[float]] = defaultdict(list)
     for step in steps("steering", "give_feedback"):
         weights[step["ref"]].append(EXPLICIT_WEIGHTS[step["feedback"]])

@@ -1,4 +1,4 @@
-"""Every figure of the inventory has the value of its query in each place that shows it."""
+"""Every figure of the inventory equals the result of its query wherever it is shown."""
 
 import re
 from datetime import timedelta

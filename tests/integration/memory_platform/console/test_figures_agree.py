@@ -1,4 +1,4 @@
-"""One figure has one value, on whichever page and endpoint it is read."""
+"""A figure has the same value on every page and endpoint."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""`/healthz` and `/readyz`: what is down is named, nothing secret is said."""
+"""`/healthz` and `/readyz` name the components that are down, and reveal no secrets."""
 
 import time
 from typing import Any
@@ -13,7 +13,7 @@ from kombu import Connection
 
 from memory_platform.console import health
 
-#: Far from the minutes that the clients of a database and of a broker wait by themselves.
+#: Much less than the minutes for which the clients of database and broker wait by default.
 WAITED_MAX_SECONDS = 10 * health.TIMEOUT_SECONDS
 
 
@@ -32,7 +32,7 @@ def test_everything_is_ready(client: Client, db: None) -> None:
 
 
 class FakeDatabase:
-    """Answers every query with one row."""
+    """Returns one row for every query."""
 
     def __init__(self, row: tuple[Any, ...]) -> None:
         self.row = row
@@ -109,7 +109,7 @@ def test_a_part_that_is_down_makes_a_503_without_its_message(
 
 
 class AbsentDatabase:
-    """A server that does not answer."""
+    """A server that does not respond."""
 
     def get_connection_params(self) -> dict[str, Any]:
         return {"host": "127.0.0.1", "port": 9, "password": "secret"}
@@ -132,7 +132,7 @@ def test_provider_that_is_away_is_named(client: Client, db: None) -> None:
 
 
 class FakeApp:
-    """A Celery application whose broker is not there."""
+    """A Celery application without a broker."""
 
     def connection_for_write(self) -> Connection:
         return Connection("redis://127.0.0.1:9/0")

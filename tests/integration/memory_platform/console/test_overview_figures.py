@@ -1,4 +1,4 @@
-"""What the overviews count: what waits, since when, and what went on; each number by one query for every page."""
+"""The figures of the overviews: backlogs, their age, and activity, each from one query for all pages."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise

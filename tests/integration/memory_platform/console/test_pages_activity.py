@@ -1,4 +1,4 @@
-"""The Activity page: every act with what it changed, and its undo when the message is long gone."""
+"""The Activity page: every act with its changes, and its undo after the message has disappeared."""
 
 import re
 from datetime import timedelta
@@ -40,7 +40,7 @@ def rows_of(client: Client, tenant: Tenant, **query: str) -> list[Any]:
 
 
 def undo(client: Client, tenant: Tenant, row: Any) -> str:
-    """Undo an act, which adds one line at most, and return the page."""
+    """Undo an act, which adds at most one line, and return the page."""
     before = len(rows_of(client, tenant))
     text = text_of(client.post(page("activity-undo", tenant, row.entry.pk), follow=True))
     assert len(rows_of(client, tenant)) == before + ("Not undone" not in text)
@@ -244,7 +244,7 @@ def test_acts_and_targets_are_found_by_indexes_in_a_log_of_agent_traffic(tenant:
     with tenant_scope(tenant.pk), connection.cursor() as cursor:
         entries = AuditEntry.objects.for_tenant(tenant.pk)
         AuditEntry.objects.bulk_create([AuditEntry(tenant=tenant, target_ids=[n], **row) for n in range(2_000)])
-        # Of each kind of actor as many: only then is the index by kind the cheaper one for all of them.
+        # Equal numbers of each kind of actor: only then is the index by kind cheaper for all of them.
         acts = [row | {"verb": "merge_memories", "actor_kind": kind} for kind in ("operator", "system", "key")] * 300
         AuditEntry.objects.bulk_create([AuditEntry(tenant=tenant, target_ids=[n], **act) for n, act in enumerate(acts)])
         cursor.execute("ANALYZE memories_auditentry")

@@ -1,4 +1,4 @@
-"""Acts performed on their own pages and undone on the Activity page: the state is the former one."""
+"""Acts performed on their own pages and undone on the Activity page restore the former state."""
 
 import re
 from collections.abc import Callable

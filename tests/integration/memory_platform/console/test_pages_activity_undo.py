@@ -1,4 +1,4 @@
-"""Every act of the audit log is on the Activity page, with an Undo or with what a person can do instead."""
+"""Every act of the audit log is on the Activity page, with an Undo or with the alternative to it."""
 
 import ast
 from collections.abc import Callable
@@ -84,7 +84,7 @@ def test_every_recorded_verb_is_listed_with_an_undo_or_a_note() -> None:
 
 
 def check_undone(client: Client, tenant: Tenant, act: Callable[[], object], state: Callable[[], object]) -> None:
-    """Perform an act, and check that its line offers an Undo that returns to the state before."""
+    """Perform an act, and check that its line offers an Undo that restores the state before it."""
     with tenant_scope(tenant.pk):
         before = state()
         act()

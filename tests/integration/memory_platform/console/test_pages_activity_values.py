@@ -1,4 +1,4 @@
-"""Acts that changed values are undone on the Activity page, and so is the undo; a later change prevents both."""
+"""Changed values are undone on the Activity page, and so is the undo; a later change prevents both."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -55,7 +55,7 @@ def admin(tenant: Tenant) -> Client:
 
 
 class Activity:
-    """An admin who undoes what the tests do."""
+    """An admin who undoes the acts of the tests."""
 
     def __init__(self, client: Client, tenant: Tenant) -> None:
         self.client, self.tenant = client, tenant
@@ -67,7 +67,7 @@ class Activity:
         return text_of(self.client.post(page("activity-undo", self.tenant, row.entry.pk), follow=True))
 
     def check(self, state: Callable[[], object], act: Callable[..., object], **values: Any) -> Any:
-        """Perform an act, undo it, undo that and return the row of the act."""
+        """Perform an act, undo it, undo the undo, and return the row of the act."""
 
         def present() -> object:
             with tenant_scope(self.tenant.pk):

@@ -1,4 +1,4 @@
-"""The first steps on the overview: each is done as the data says, and one operator dismisses them for itself."""
+"""The first steps on the overview are checked off by the data, and each operator dismisses their own list."""
 
 import pytest
 from django.contrib.auth.models import User

@@ -1,4 +1,4 @@
-"""Background work that a browser watches: the mark a page carries, and what the address answers about it."""
+"""Job notifications: the marker in a page, and the responses to polling."""
 
 import re
 from typing import Any
@@ -31,7 +31,7 @@ def client(operator: User) -> Client:
 
 
 def marks_of(response: Any) -> list[str]:
-    """What a page has the browser watch."""
+    """Return which jobs a page asks the browser to watch."""
     return re.findall(r'data-watch="([^"]+)"', text_of(response))
 
 
@@ -55,7 +55,7 @@ def test_compaction_is_watched_until_it_is_done(client: Client, tenant: Tenant) 
     with tenant_scope(tenant.pk):
         run = Run.objects.for_tenant(tenant.pk).get()
     run_compaction(tenant.pk, run.pk, now=timezone.now())
-    for _ in range(2):  # asking changes nothing: what the browser does not take note of, it is told again
+    for _ in range(2):  # polling changes nothing: what the browser does not record is sent again
         answer = asked(client, mark)
         assert f'data-finished="{mark}"' in answer
         assert "ready for review" in answer

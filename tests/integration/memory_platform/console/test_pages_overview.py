@@ -1,4 +1,4 @@
-"""The overviews: one tenant, several, none; the health of the parts."""
+"""The overviews with one tenant, several or none, and the health of the components."""
 
 from typing import Any
 

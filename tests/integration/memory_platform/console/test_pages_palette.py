@@ -1,4 +1,4 @@
-"""What the command palette lists, for whom, and that it is bounded."""
+"""What the command palette lists for each role, and that the list is bounded."""
 
 from typing import Any
 

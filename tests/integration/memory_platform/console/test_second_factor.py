@@ -32,7 +32,7 @@ def code_of(secret: str, *, steps_on: int = 0) -> str:
 
 
 def with_second_factor(user: User) -> tuple[str, list[str]]:
-    """Turn it on as of two minutes ago, so that the present code is not used yet."""
+    """Turn it on as of two minutes ago, so that the current code is still unused."""
     secret, ago = new_second_factor_secret(), timezone.now() - timedelta(minutes=2)
     code = pyotp.TOTP(secret).at(ago)
     return secret, enable_second_factor(
@@ -72,7 +72,7 @@ def test_person_sets_it_up_with_password_and_code(operator: User, tenant: Tenant
     assert not any(code.replace("-", "") in str(stored.recovery_hashes) for code in codes)
     assert codes[0] not in text_of(client.get(URL))
     assert verbs(tenant) == ["enable_second_factor"]
-    # Not the same code again.
+    # The same code is not accepted twice.
     signing_in, _ = sign_in(operator)
     assert signing_in.post(CODE_URL, {"code": typed["code"]}).status_code == 422
 
@@ -117,7 +117,7 @@ def test_guesses_of_codes_wait_as_those_of_passwords(operator: User) -> None:
     assert statuses == [422] * (PAIR_ATTEMPTS - 1)
     refused = client.post(CODE_URL, {"code": code_of(secret)})
     assert (refused.status_code, 25 <= int(refused["Retry-After"]) <= 30) == (429, True)
-    # The right password does not begin anew.
+    # The right password does not reset the count.
     assert sign_in(operator)[1].status_code == 429
     SignInFailures.objects.update(last_at=timezone.now() - timedelta(seconds=31))
     assert client.post(CODE_URL, {"code": code_of(secret)}).status_code == 302

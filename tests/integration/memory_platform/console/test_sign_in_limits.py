@@ -1,4 +1,4 @@
-"""Guessing passwords on the sign-in page: who waits, for how long, and what the answers tell."""
+"""Guessed passwords on the sign-in page: who waits, for how long, and what the responses reveal."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -72,7 +72,7 @@ def test_sign_in_forgets_the_failures_before_it(operator: User) -> None:
 def test_answers_do_not_tell_whether_an_account_exists(operator: User) -> None:
     def answers(username: str, address: str) -> list[tuple[int, str]]:
         responses = [sign_in(username, "wrong", address) for _ in range(PAIR_ATTEMPTS + 1)]
-        # A page contains its CSRF token more than once, in letters and digits of this length.
+        # A page contains its CSRF token more than once, with letters and digits of this length.
         pages = [re.sub(r"\b\w{64}\b", "TOKEN", text_of(each)) for each in responses]
         shown = [re.sub(r"in \d+ seconds", "in N seconds", page.replace(username, "NAME")) for page in pages]
         return [(each.status_code, page) for each, page in zip(responses, shown, strict=True)]

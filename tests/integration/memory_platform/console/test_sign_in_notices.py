@@ -1,4 +1,4 @@
-"""The owner of an account is told of failed sign-ins: in the audit log, by e-mail and at the next sign-in."""
+"""Owners are notified of failed sign-ins: in the audit log, by e-mail and at the next sign-in."""
 
 from datetime import timedelta
 from typing import Any
@@ -61,7 +61,7 @@ def test_lock_out_is_recorded_and_sent_once(owner: User, tenant: Tenant) -> None
     assert message.to == ["olga@example.com"]
     assert f"{PAIR_ATTEMPTS} failed sign-ins to the account {owner.username} since" in message.body
     assert "/account" in message.body
-    # It goes on: one lock-out until the counts are forgotten.
+    # It continues: one lock-out until the counts expire.
     SignInFailures.objects.update(last_at=timezone.now() - timedelta(minutes=16))
     assert attempt(owner.username).status_code == 422
     assert report_lock_outs_task() == 0

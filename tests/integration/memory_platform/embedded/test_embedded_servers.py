@@ -1,4 +1,4 @@
-"""The embedded Postgres and Redis, started for real in folders that make trouble."""
+"""The embedded Postgres and Redis, started in folders with unusual paths and permissions."""
 
 import os
 import pwd
@@ -29,7 +29,7 @@ SMALL = {"shared_buffers": "16MB", "fsync": "off"}
 
 @pytest.fixture
 def used() -> Iterator[list[Path]]:
-    """Data directories whose short socket folder, where they need one, goes when the test ends."""
+    """Data directories whose short socket folder, if they need one, is deleted at the end of the test."""
     data_dirs: list[Path] = []
     yield data_dirs
     for data_dir in data_dirs:
@@ -57,7 +57,7 @@ def postgres(children, used) -> Callable[[Path], str]:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory) -> Path:
-    """A data directory whose cluster is made once: each test starts Postgres on it."""
+    """A data directory with a cluster that is created once; each test starts Postgres on it."""
     return tmp_path_factory.mktemp("cluster")
 
 

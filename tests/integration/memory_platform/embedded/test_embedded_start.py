@@ -26,8 +26,8 @@ from tests import servers
 
 pytestmark = pytest.mark.long
 
-# The supervisor's patience is what bounds the end to 5 s; a loaded machine needs longer to run even that. Nothing waits
-# for these limits: they only end a test that would never end.
+# The supervisor limits the end to 5 s, but a loaded machine takes longer even for that. These limits only end tests
+# that would never end.
 STOP_MAX_SECONDS = 60.0
 START_MAX_SECONDS = 300.0
 REFUSE_MAX_SECONDS = 120.0
@@ -43,7 +43,7 @@ FROM_THE_TESTS += ("CELERY_BROKER_URL", "CACHE_URL", "SECRET_KEY")
 
 @dataclass
 class Start:
-    """One `python -m memory_platform.embedded` in a session of its own, as a terminal would give it."""
+    """One `python -m memory_platform.embedded` in a session of its own, as in a terminal."""
 
     data_dir: Path
     port: int
@@ -85,7 +85,7 @@ class Start:
         return self
 
     def end(self, number: signal.Signals) -> None:
-        """The signal goes to the whole foreground group, as Ctrl-C does."""
+        """Send the signal to the whole foreground group, as Ctrl-C does."""
         os.killpg(self.process.pid, number)
         assert self.process.wait(STOP_MAX_SECONDS) == 0, self.errors
         assert not self.running()
@@ -95,7 +95,7 @@ class Start:
         self.process.wait(STOP_MAX_SECONDS)
 
     def pid_of(self, part: str) -> int:
-        """The process that the supervisor started last for a part; 0 without one."""
+        """Return the process that the supervisor last started for a part, or 0."""
         rows = json.loads((self.data_dir / "run/processes.json").read_text())
         return next((row["pid"] for row in rows if row["name"] == part), 0)
 
@@ -112,11 +112,11 @@ class Start:
         except HTTPError as error:
             error.close()
             return error.code
-        except OSError:  # the request that a killed web process was answering
+        except OSError:  # the request that a killed web process was handling
             return 0
 
     def running(self) -> list[psutil.Process]:
-        """Everything that carries this DATA_DIR in its environment or on its command line."""
+        """Return all processes with this DATA_DIR in their environment or on their command line."""
         found = []
         for process in psutil.process_iter():
             try:
@@ -164,13 +164,13 @@ def test_two_starts_side_by_side_say_one_line_each_and_the_next_clears_up_after_
         assert "password: " in login.read_text()
         assert urlopen(f"http://127.0.0.1:{each.port}/healthz", timeout=60).status == 200
 
-    # Private things are private, and the ordinary commands find the running servers by DATA_DIR alone.
+    # Private files are private, and ordinary commands find the running servers by DATA_DIR alone.
     for private in ("run/endpoints.json", "secrets/secret_key", "secrets/first-login.txt"):
         assert stat.S_IMODE((one.data_dir / private).stat().st_mode) == 0o600
     command = [sys.executable, "manage.py", "migrate", "--check"]
     subprocess.run(command, cwd=PROJECT, env=one.environment(), check=True)
 
-    # A second start on the same folder, and another one on the same port, end with one sentence.
+    # A second start on the same folder, and one on the same port, end with a one-sentence error.
     again = start("one")
     assert again.process.wait(REFUSE_MAX_SECONDS) == 1
     assert again.errors.splitlines()[-1].startswith(f"Process {one.process.pid} already runs on {one.data_dir}")
@@ -223,7 +223,7 @@ def a_killed_start_is_cleared_up_by_the_next_which_finds_its_data(start: Callabl
     with first.superuser() as connection:
         connection.execute("CREATE TABLE kept AS SELECT 42 AS n")
     (first.data_dir / "secrets/first-login.txt").unlink()
-    first.process.send_signal(signal.SIGSTOP)  # or it would start the watcher again
+    first.process.send_signal(signal.SIGSTOP)  # or it would restart the watcher
     os.kill(first.pid_of("watcher"), signal.SIGKILL)
     first.kill()
     orphans = first.running()
@@ -252,14 +252,14 @@ def test_an_interrupted_first_start_leaves_nothing_running(start, after_seconds,
     time.sleep(after_seconds)
     os.killpg(early.process.pid, number)
     ended = early.process.wait(STOP_MAX_SECONDS)
-    assert ended in {0, -number}, early.errors  # the second: before Python listens
+    assert ended in {0, -number}, early.errors  # the second one comes before Python listens
     assert not early.running()
     assert early.output == ""
 
 
 @pytest.fixture
 def outside() -> dict[str, str]:
-    """A fresh database on the tests' own server, which here plays the outside one, with one role for everything."""
+    """A new database on the tests' server, used as an external server with one role for everything."""
     name = f"outside_{servers.worker_number()}"
     provision(os.environ[servers.SUPERUSER_URL], database=name, owner=servers.OWNER, apps=[servers.APP])
     variables = ("DATABASE_URL", "DATABASE_OWNER_URL", "CELERY_BROKER_URL", "CACHE_URL")

@@ -1,4 +1,4 @@
-"""`manage.py provision` on a server that knows nothing yet."""
+"""`manage.py provision` on a new server."""
 
 import os
 
@@ -15,7 +15,7 @@ VARIABLES = ("DATABASE_OWNER_URL", "DATABASE_CONSOLE_URL", "DATABASE_MAINTENANCE
 
 @pytest.fixture
 def superuser(monkeypatch):
-    """A superuser's URL, no database URL in the environment, and afterwards nothing left."""
+    """Return a superuser's URL; the environment names no database, and all is removed afterwards."""
     for name in ("DATABASE_URL", *VARIABLES):
         monkeypatch.delenv(name)
     url = os.environ[servers.SUPERUSER_URL]

@@ -1,4 +1,4 @@
-"""A web process or worker that is told to end finishes what it has begun, and gives the rest back."""
+"""On SIGTERM, a web process or worker finishes its current work and returns the rest."""
 
 import os
 import subprocess
@@ -48,7 +48,7 @@ def test_no_request_is_cut_when_the_web_process_ends(tmp_path: Path) -> None:
     port = free_port()
     command = web_command(f"127.0.0.1:{port}", processes=1)
     command = [each.replace("memory_platform.wsgi", "slow_application") for each in command]
-    command[command.index("--graceful-timeout") + 1] = "60"  # make run has less patience
+    command[command.index("--graceful-timeout") + 1] = "60"  # `make run` waits less long
     path = os.pathsep.join([str(tmp_path), str(PROJECT)])
     process = subprocess.Popen([sys.executable, *command], cwd=tmp_path, env={**os.environ, "PYTHONPATH": path})
     answers: list[bytes] = []

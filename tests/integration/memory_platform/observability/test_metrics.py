@@ -24,7 +24,7 @@ OPS = PROJECT / "docs" / "ops"
 
 
 def samples(**headers: str) -> dict[tuple[str, ...], float]:
-    """Each sample by its name and the values of its labels."""
+    """Return each sample by its name and the values of its labels."""
     response = Client(headers=headers).get("/metrics")
     assert response.status_code == 200, response.content
     families = text_string_to_metric_families(response.content.decode())
@@ -75,7 +75,7 @@ def test_contexts_tokens_requests_and_backlogs_are_counted(tenant: Tenant, api_k
 
 
 def test_counts_of_several_processes_are_added_up(tmp_path: Path) -> None:
-    """Also of one that has ended."""
+    """The counts include those of a process that has ended."""
     code = "from memory_platform.observability.metrics import CONTEXTS; CONTEXTS.labels('context').inc(2)"
     environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(tmp_path / "metrics")}
     for _ in range(2):

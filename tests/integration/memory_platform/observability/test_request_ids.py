@@ -1,4 +1,4 @@
-"""One id in the answer, in each log line and in the tasks of a request; spans name routes and no paths."""
+"""The response, each log line and the tasks of a request have one id; spans name routes, not paths."""
 
 import json
 import logging
@@ -41,7 +41,7 @@ def exporter(monkeypatch: pytest.MonkeyPatch) -> InMemorySpanExporter:
 
 @pytest.fixture
 def lines(caplog: pytest.LogCaptureFixture) -> Iterator[list[dict[str, object]]]:
-    """The lines that requests and tasks log as JSON."""
+    """Return the lines that requests and tasks log as JSON."""
     found: list[dict[str, object]] = []
 
     class Collector(logging.Handler):

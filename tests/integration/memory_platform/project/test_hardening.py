@@ -1,4 +1,4 @@
-"""What browsers, caches, logs and processes without a key are told."""
+"""Response headers, log contents, and responses to clients without a key."""
 
 import logging
 import os
@@ -23,7 +23,7 @@ LONG_KEY = "k" * 20 + "".join(map(chr, range(48, 90)))
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    # tests/e2e sets the one left out for its own threads; a deployment has none.
+    # tests/e2e sets the omitted one for its own threads; a deployment does not set it.
     inherited = {name: value for name, value in os.environ.items() if name != "DJANGO_ALLOW_ASYNC_UNSAFE"}
     env = {**inherited, **environment}
     return subprocess.run(

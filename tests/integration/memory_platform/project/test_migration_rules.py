@@ -1,4 +1,4 @@
-"""A migration does not stop the requests of the version before it: rules for the statements of new migrations."""
+"""Migrations must not stop the requests of the previous version: rules for their statements."""
 
 import re
 from collections.abc import Iterable
@@ -11,7 +11,8 @@ from django.db.migrations.migration import Migration
 from memory_platform.postgres.base import APPS
 from tests.integration.memory_platform.project.test_upgrade import FIRST_SCHEMA
 
-#: What holds up requests on a large table, or breaks those of the version before, and what to do instead (ADR-0201).
+#: Statements that delay requests on a large table or break those of the previous version, and the alternatives
+#: (ADR-0201).
 UNSAFE = {
     r"CREATE (UNIQUE )?INDEX (?!CONCURRENTLY)": "AddIndexConcurrently, in a migration with `atomic = False`",
     r"ADD CONSTRAINT \S+ (CHECK|FOREIGN KEY)(?!.*NOT VALID)": "AddConstraintNotValid, then ValidateConstraint",
@@ -27,7 +28,7 @@ UNSAFE = {
 _TABLE = re.compile(r'(?:TABLE|ON|INTO|UPDATE|FROM)\s+(?:ONLY )?"?(\w+)"?')
 _CREATED = re.compile(r'CREATE TABLE (?:IF NOT EXISTS )?"?([\w.]+)"?')
 
-#: Migrations from before these rules; nobody ran them on a table with many rows.
+#: Migrations from before these rules; none was run on a table with many rows.
 EXCEPTIONS = {
     (
         "context",
@@ -62,7 +63,7 @@ def statements_of(migration: Migration) -> list[str]:
 
 
 def split(statement: str) -> list[str]:
-    """Return the statements of a text; a function's body stays whole."""
+    """Return the statements of a text; the body of a function is not split."""
     return [statement] if "$$" in statement else statement.split(";")
 
 

@@ -30,7 +30,7 @@ def requirements(name: str) -> list[Requirement]:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> ZipFile:
-    """The wheel, built from a copy, because setuptools writes beside the sources."""
+    """Return the wheel, built from a copy, because setuptools writes next to the sources."""
     copy = tmp_path_factory.mktemp("sources")
     for package in PACKAGES:
         shutil.copytree(ROOT / package, copy / package, ignore=shutil.ignore_patterns("__pycache__"))

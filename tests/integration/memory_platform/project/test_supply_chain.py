@@ -1,4 +1,4 @@
-"""What is installed is what is named: pinned requirements, their licences, and no secret in the repository."""
+"""Installed packages are those listed: pinned requirements, their licences, and no secret in the repository."""
 
 import json
 import re
@@ -38,7 +38,7 @@ class Pin:
 
 
 def pins_of(name: str) -> list[Pin]:
-    """Return the pins of a compiled file, some packages with one for each Python."""
+    """Return the pins of a compiled file; some packages have one per Python version."""
     blocks = re.split(r"\n(?=\S)", (ROOT / name).read_text())
     return [_pin(block) for block in blocks if block.strip()]
 
@@ -60,7 +60,7 @@ def is_here(marker: Marker | None, extra: str = "") -> bool:
 
 
 def installed_closure(roots: list[Requirement]) -> dict[str, str]:
-    """Return the version of each package that the roots need in this environment, by the metadata of what is there."""
+    """Return the version of each package that the roots need in this environment, from the installed metadata."""
     found: dict[str, str] = {}
     seen: set[tuple[str, str]] = set()
     waiting: list[tuple[Requirement, str]] = [(root, extra) for root in roots for extra in ("", *root.extras)]
@@ -97,7 +97,7 @@ def test_pins_satisfy_what_they_were_compiled_from(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])
 def test_pins_are_exactly_what_is_needed_here(name: str) -> None:
-    """Compiled again, the file would be the same: nothing that is needed is missing, and nothing else is pinned."""
+    """Compiling again would give the same file: no required package is missing, and no other is pinned."""
     needed = installed_closure([each for source in SOURCES[name] for each in named_in(source)])
     pinned = {pin.name: pin.version for pin in pins_of(name) if is_here(pin.marker)}
     assert needed == pinned

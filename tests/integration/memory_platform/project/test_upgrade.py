@@ -1,4 +1,4 @@
-"""A database of the first schema, with rows in it, becomes one of this version and keeps them, also under load."""
+"""A database of the first schema, with rows in it, is upgraded to this version without losing any, also under load."""
 
 import os
 import threading
@@ -56,7 +56,7 @@ def database() -> Iterator[str]:
 
 
 def fill(apps: Any) -> Any:
-    """Store a tenant with a memory, a session and an audit entry, as the first schema had them; return its id."""
+    """Store a tenant with a memory, a session and an audit entry, in the columns of the first schema; return its id."""
 
     def create(label: str, **values: Any) -> Any:
         return apps.get_model(label).objects.using(SUPERUSER).create(**values)
@@ -75,7 +75,7 @@ def fill(apps: Any) -> Any:
 
 @dataclass
 class Writers:
-    """Clients that store memories with an audit entry each, in the columns that the first schema has."""
+    """Clients that store memories, each with an audit entry, with the columns of the first schema."""
 
     apps: Any
     tenant_id: Any
@@ -85,7 +85,7 @@ class Writers:
     stop: threading.Event = field(default_factory=threading.Event)
 
     def write(self) -> None:
-        """Write until told to stop, as one client."""
+        """Write until stopped, as one client."""
         try:
             while not self.stop.is_set():
                 began = time.monotonic()

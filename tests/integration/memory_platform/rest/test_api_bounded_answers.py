@@ -1,4 +1,4 @@
-"""A request cannot make the platform work or answer without a bound."""
+"""The work and the response of every request are bounded."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""A web process that dies during a POST with an `Idempotency-Key`: its repetition writes once, whenever it died."""
+"""A web process dies during a POST with an `Idempotency-Key`: the repeated request writes once."""
 
 import os
 import subprocess
@@ -26,7 +26,7 @@ from tests.users import api_client
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
 
-#: Ends the process after a number of commits since the claim, without another instruction: 0 is right after the claim.
+#: Ends the process immediately after a number of commits since the claim: 0 is right after the claim.
 APPLICATION = """
 import os
 import threading
@@ -101,7 +101,7 @@ def server(port: int, admin_key: str) -> Server:
 
 
 def post(server: Server, path: str, body: Any, commits: int) -> Any:
-    """The answer, None from a process that died."""
+    """Return the response, or None if the process died."""
     headers = {"Idempotency-Key": f"once-{commits}", "X-Commits": str(commits)}
     with suppress(RemoteDisconnected, ConnectionError):
         response, answer = server.request("POST", f"/api/v1/{path}", body, headers=headers)
@@ -111,7 +111,7 @@ def post(server: Server, path: str, body: Any, commits: int) -> Any:
 
 
 def repeated(server: Server, path: str, body: Any, commits: int) -> Any:
-    """The response to a repetition after the claim of a dead process has expired."""
+    """Return the response to a repetition after the claim of a dead process has expired."""
     with time_machine.travel(timezone.now() + timedelta(seconds=CLAIM_SECONDS + 1)):
         headers = {"Idempotency-Key": f"once-{commits}"}
         return api_client(server.key).post(f"/api/v1/{path}", body, format="json", headers=headers)

@@ -1,4 +1,4 @@
-"""Everything that goes wrong under /api/ is a problem, says nothing of the data, and leaves nothing in the log."""
+"""Every error under /api/ is a problem, reveals no data and adds nothing to the log."""
 
 import logging
 import time
@@ -128,7 +128,7 @@ def test_cache_that_is_down_lets_requests_through_with_one_warning(
     monkeypatch.setattr(KeyThrottle, "_paused_until", 0.0)
     assert [api.get(MEMORIES).status_code for _ in range(3)] == [200, 200, 200]
     assert len([record for record in caplog.records if "not limited" in record.message]) == 1
-    assert len(asked) == 1  # the others did not wait for it
+    assert len(asked) == 1  # the other requests did not wait for it
 
 
 def test_cache_that_is_back_is_asked_again(api: APIClient, monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
@@ -182,7 +182,7 @@ def test_unexpected_error_says_nothing_of_the_text(
 
 def test_memory_text_is_never_logged(api: APIClient, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG):
-        logging.getLogger("django.db.backends").setLevel(logging.INFO)  # its DEBUG is the SQL itself
+        logging.getLogger("django.db.backends").setLevel(logging.INFO)  # its DEBUG messages are the SQL itself
         created = post_memory(api, SECRET_TEXT)
         api.post(MEMORIES, {"content": SECRET_TEXT, "confidence": 7})
         api.post(SEARCH, {"query": SECRET_TEXT})

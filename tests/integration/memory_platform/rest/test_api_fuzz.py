@@ -1,4 +1,4 @@
-"""Whatever JSON arrives, the answer is a success or a problem with a 4xx: never a 5xx, never a text that is echoed."""
+"""Any JSON gets a success or a problem with a 4xx: never a 5xx, never a quotation of the request."""
 
 import json
 from typing import Any
@@ -57,7 +57,7 @@ CONTEXT_REQUEST = {
 
 
 def bodies(fields: dict[str, Any]) -> st.SearchStrategy[Any]:
-    """Mostly plausible bodies, some with any value in any field, some that are no object."""
+    """Mostly plausible bodies, some with any value in any field, some that are not objects."""
     plausible = st.fixed_dictionaries({}, optional=fields)
     odd = st.dictionaries(st.sampled_from(sorted(fields)) | TEXTS, VALUES, max_size=5)
     return plausible | plausible | odd | VALUES

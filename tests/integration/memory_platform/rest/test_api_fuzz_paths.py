@@ -1,4 +1,4 @@
-"""The fuzzing of the other addresses: whatever arrives, a success or a problem with a 4xx."""
+"""Generated requests to the other addresses get a success or a problem with a 4xx."""
 
 import json
 from typing import Any

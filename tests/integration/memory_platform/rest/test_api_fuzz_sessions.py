@@ -1,4 +1,4 @@
-"""Whatever JSON arrives about sessions and messages, the answer is a success or a problem with a 4xx."""
+"""Any JSON to the endpoints of sessions and messages gets a success or a problem with a 4xx."""
 
 import json
 from typing import Any

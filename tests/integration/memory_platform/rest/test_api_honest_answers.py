@@ -1,4 +1,4 @@
-"""Errors and answers that say what is meant: true ranges, true reasons, true counts."""
+"""Errors and responses state the actual ranges, reasons and counts."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""The whole path as a user walks it: commands, a real gunicorn, HTTP over a socket."""
+"""A user's first requests: commands, a real gunicorn, HTTP over a socket."""
 
 import http.client
 import json
@@ -51,7 +51,7 @@ class Server:
         return response, json.loads(content) if content else None
 
     def raw(self, text: bytes) -> bytes:
-        """What the server says to these bytes before it closes or goes quiet."""
+        """Return the server's response to these bytes before it closes or stops sending."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=60) as connection:
             connection.sendall(text)
             return connection.recv(65536)
@@ -71,7 +71,7 @@ def command(name: str, *arguments: str) -> str:
 
 
 def collect_static_files() -> None:
-    """Collect the files that pages refer to, if nothing has done so yet."""
+    """Collect the files that pages refer to, unless that has been done."""
     if not (ROOT / "staticfiles" / "staticfiles.json").exists():
         collect = [sys.executable, "manage.py", "collectstatic", "--noinput", "--verbosity", "0"]
         subprocess.run(collect, cwd=ROOT, check=True)
@@ -79,7 +79,7 @@ def collect_static_files() -> None:
 
 @contextmanager
 def running_gunicorn(folder: Path, *, threads: int) -> Iterator[int]:
-    """Start one web process as `make run` does; the port on which it answers. Its log is printed at the end."""
+    """Start one web process as `make run` does; return its port. Its log is printed at the end."""
     collect_static_files()
     port = free_port()
     log = (folder / "gunicorn.log").open("w+")
@@ -102,7 +102,7 @@ def running_gunicorn(folder: Path, *, threads: int) -> Iterator[int]:
 
 @pytest.fixture(scope="module")
 def gunicorn(tmp_path_factory: pytest.TempPathFactory, django_db_setup: None) -> Iterator[int]:
-    """The port of one gunicorn for every test here; none leaves anything in it but connections."""
+    """The port of one gunicorn for all these tests; they leave only connections in it."""
     with running_gunicorn(tmp_path_factory.mktemp("gunicorn"), threads=4) as port:
         yield port
 

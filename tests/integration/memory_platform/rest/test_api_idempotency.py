@@ -1,4 +1,4 @@
-"""`Idempotency-Key`: one POST, however often it arrives."""
+"""`Idempotency-Key`: a repeated POST takes effect once."""
 
 import time
 from datetime import timedelta
@@ -106,7 +106,7 @@ def test_bad_idempotency_key_is_refused(api: APIClient, tenant: Tenant, name: st
 
 
 def taken_over(tenant: Tenant) -> IdempotencyRecord:
-    """The claim of the running request, which another request has taken over."""
+    """Return the claim of the running request, which another request has taken over."""
     (running,) = records(tenant)
     later = timezone.now() + timedelta(seconds=2 * idempotency.CLAIM_SECONDS)
     names = ("tenant_id", "api_key_id", "idempotency_key", "request_hash")
@@ -182,7 +182,7 @@ def test_answer_is_stored_although_the_claim_is_gone(api: APIClient, tenant: Ten
 def test_answer_that_is_stored_while_an_old_claim_is_read_is_not_replaced(api: APIClient, tenant: Tenant) -> None:
     first = api.post(MEMORIES, {"content": "One"}, headers=ONCE).json()
     (record,) = records(tenant)
-    record.status, record.answer = None, None  # as it was read before
+    record.status, record.answer = None, None  # as read before
     with tenant_scope(tenant.pk):
         assert not idempotency._reclaim(record, record.request_hash, timezone.now() + timedelta(minutes=1))
     assert api.post(MEMORIES, {"content": "One"}, headers=ONCE).json() == first

@@ -1,4 +1,4 @@
-"""Lists of the REST API: filters, orderings, cursors, and a number of queries that does not grow."""
+"""Lists of the REST API: filters, orders, cursors, and a constant number of queries."""
 
 import functools
 import operator

@@ -1,4 +1,4 @@
-"""What a key with a partition reads does not depend on the rest of its tenant, nor does it change anything there."""
+"""What a key with a partition reads does not depend on the rest of its tenant, and it changes nothing there."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db
 
 #: What belongs to the whole tenant; a key with a partition may read it.
 OF_THE_TENANT = ("memo", "snapshots", "prompts", "profiles", "budget-profiles")
-#: Values of an answer that differ from one call to the next.
+#: Values of a response that differ from one call to the next.
 VARYING = {"timings", "ms"}
 
 
@@ -41,12 +41,12 @@ def admin(admin_key: str) -> APIClient:
 
 @pytest.fixture
 def kim(tenant: Tenant) -> APIClient:
-    """The agent with the strongest key that is confined to a partition."""
+    """The agent with the most powerful key that is limited to the partition."""
     return api_client(new_key(tenant, "read", "write", "admin", partition="user=kim"))
 
 
 def values_of(response: Any) -> Iterator[tuple[str, Any]]:
-    """Its status, and each value with its path: a failing test names what leaks."""
+    """Return the status, and each value with its path, so that a failing test names what leaks."""
     yield "", response.status_code
     if "json" not in response["Content-Type"] or response.streaming:
         yield "file", text_of(response)
@@ -63,7 +63,7 @@ def values_of(response: Any) -> Iterator[tuple[str, Any]]:
 
 
 def is_the_same(one: Any, other: Any) -> bool:
-    """Scores fall with the seconds between two calls."""
+    """Return whether two values are equal; scores may differ a little, because they decrease between two calls."""
     is_number = isinstance(one, float) and isinstance(other, float)
     return abs(one - other) < 1e-3 if is_number else one == other
 
@@ -73,7 +73,7 @@ def text_of(response: Any) -> str:
 
 
 def answers(client: APIClient, own: Rows) -> dict[str, Any]:
-    """What a client reads of its own rows: every GET, and every POST that only calculates."""
+    """Return what a client reads of its own rows: every GET, and every POST that only calculates."""
     session = f"/api/v1/sessions/{own.names['session_id']}"
     asked = {route: own.call(client, "get", route) for route in ROUTES if "get" in offered(route)}
     bodies: dict[str, dict[str, Any]] = {
@@ -100,7 +100,7 @@ def answers(client: APIClient, own: Rows) -> dict[str, Any]:
 
 
 def fill_the_rest(tenant: Tenant, admin: APIClient, own: Rows) -> None:
-    """Everything in another partition, in the root and across the border."""
+    """Store rows of all kinds in another partition, in the root and across the border."""
     other = one_of_everything(admin, "sam", "talk")
     post_memory(admin, "All live in Porto.")
     mine, theirs = own.names["memory_id"], other.names["memory_id"]
@@ -131,7 +131,7 @@ def test_what_is_elsewhere_changes_no_answer(tenant: Tenant, admin: APIClient, k
 
 def test_no_route_shows_or_changes_rows_elsewhere(tenant: Tenant, admin: APIClient, kim: APIClient) -> None:
     rows = one_of_everything(admin)
-    admin.put("/api/v1/memo", {"content": ""})  # it leads the contexts of every key
+    admin.put("/api/v1/memo", {"content": ""})  # the memo begins the contexts of every key
     before = whole_state(tenant)
     for route in ROUTES:
         with transaction.atomic():

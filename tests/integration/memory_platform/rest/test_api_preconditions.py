@@ -10,7 +10,7 @@ from tests.integration.rest_helpers import assert_problem
 from tests.users import api_client
 
 STALE = {"If-Match": '"0.5ca1e"'}
-#: POSTs that only read, or repeat a state.
+#: POSTs that only read, or set a state again.
 READING = {
     *("context/diff", "context/explain", "context/<uuid:receipt_id>/replay", "memories/search"),
     *("sessions/<uuid:session_id>/simulate", "prompts/trial"),
@@ -28,7 +28,7 @@ WITH_ETAG_OF_AN_EDIT = {
 WITH_OWN_TEST = {"hygiene/<name:name>"}
 #: POSTs without an id that replace a row.
 REPLACING = {"retention-policies", "prompts/rollback"}
-#: Creating POSTs that the rows of these tests make no sense for; they only show that the header is read.
+#: Creating POSTs that make no sense for the rows of these tests; they only show that the header is read.
 REFUSED = {
     "compactions/<uuid:compaction_id>/review": "waits for no review",
     "evaluations/<uuid:run_id>/retry": "the evaluation has not failed",
@@ -48,7 +48,7 @@ def admin(admin_key: str) -> APIClient:
 
 
 def edits() -> list[tuple[str, str]]:
-    """Every (method, route) that changes a row which exists."""
+    """Return every (method, route) that changes an existing row."""
     every = [(method, route.removeprefix("api/v1/")) for route in ROUTES for method in offered(route)]
     found = [
         (method, route)
@@ -98,7 +98,7 @@ def test_operation_that_edits_no_row_refuses_if_match_instead_of_ignoring_it(adm
 
 
 def _etag(rows: Rows, admin: APIClient, route: str) -> str:
-    """The ETag of the row that a route is about: of its own GET, or of the GET of the row above."""
+    """Return the ETag of the row that a route is about: from its own GET, or from the GET of the row above."""
     if route.startswith("partitions/"):
         return '"1"'  # the version of the summary
     for read in (route, route.rpartition("/")[0], route.split("/memories/")[0]):

@@ -1,4 +1,4 @@
-"""Bad input at the REST API: each with a clear 400 that names field and code, nothing written, nothing echoed."""
+"""Bad input to the REST API gets a 400 with field and code; nothing is written or quoted."""
 
 import json
 from datetime import timedelta

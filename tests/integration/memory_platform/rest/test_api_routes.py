@@ -1,4 +1,4 @@
-"""Every address of the API refuses a caller without a key and knows nothing of another tenant."""
+"""Every address of the API refuses requests without a key and reveals nothing about another tenant."""
 
 import json
 import re
@@ -80,13 +80,13 @@ QUERIES = {
     ("delete", "profiles/assignments"): "?partition=user%3Dsam",
     ("delete", "budget-profiles/assignments"): "?partition=user%3Dsam",
 }
-#: Addresses that name something of the caller's own tenant, whoever calls: the same path is another place there.
+#: Addresses that name a part of the caller's own tenant: for every caller, the same path is another place.
 OWN_PLACE = {"api/v1/partitions/<place:place>/summaries", "api/v1/alert-rules/<name:kind>"}
 
 
 @cache
 def api_routes() -> dict[str, Any]:
-    """Every route under /api/ with its view."""
+    """Return every route under /api/ with its view."""
 
     def walk(patterns: list[Any], prefix: str) -> dict[str, Any]:
         found: dict[str, Any] = {}
@@ -106,7 +106,7 @@ ROUTES = sorted(route for route in api_routes() if route not in OPEN)
 
 @dataclass
 class Rows:
-    """What a tenant holds, by the names that addresses and bodies use."""
+    """Return the rows of a tenant, by the names that addresses and bodies use."""
 
     names: dict[str, str]
 
@@ -116,7 +116,7 @@ class Rows:
         return f"/{route}"
 
     def call(self, client: Any, method: str, route: str, headers: dict[str, str] | None = None) -> Any:
-        """The request that this route takes."""
+        """Return the request that this route accepts."""
         short = route.removeprefix("api/v1/")
         body = json.loads(self._filled(json.dumps(BODIES.get(short, {})))) if method in {"post", "put", "patch"} else {}
         return getattr(client, method)(
@@ -227,7 +227,7 @@ def one_of_everything(admin: APIClient, user: str = "sam", name: str = "chat") -
 
 def offered(route: str) -> list[str]:
     view = api_routes()[route]
-    # a view set names the methods of each route, another view has them
+    # a view set names the methods of each route, other views have them
     return [method for method in METHODS if method in getattr(view, "actions", ()) or hasattr(view.cls, method)]
 
 
@@ -264,7 +264,7 @@ def test_no_route_shows_or_changes_another_tenants_rows(
             for method in offered(route):
                 _knows_nothing(rows, rows.call(stranger, method, route), f"{method} {route}")
             assert rows_written() == written or whole_state(tenant) == before, route
-            transaction.set_rollback(True)  # what the stranger made of their own would be found by the next
+            transaction.set_rollback(True)  # rows that the stranger created would be found by the next request
 
 
 def _knows_nothing(rows: Rows, response: Any, asked: str) -> None:
@@ -282,14 +282,14 @@ def _knows_nothing(rows: Rows, response: Any, asked: str) -> None:
 
 
 def rows_written() -> int:
-    """In this transaction so far, in all tables: without one more, no state has to be read again."""
+    """Return the number of writes in this transaction: without another one, no state has to be read again."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT sum(n_tup_ins + n_tup_upd + n_tup_del) FROM pg_stat_xact_user_tables")
         return int(cursor.fetchone()[0])
 
 
 def whole_state(tenant: Tenant) -> dict[str, list[dict[str, Any]]]:
-    """Every row of the tenant."""
+    """Return every row of the tenant."""
     with tenant_scope(tenant.pk):
         return {
             model._meta.label: list(model._base_manager.order_by("pk").values())

@@ -27,7 +27,7 @@ def test_schema_is_valid_openapi(schema: dict[str, Any]) -> None:
     validate_schema(schema)
 
 
-#: Ends of addresses whose POST makes nothing that a repetition could make twice.
+#: Ends of addresses whose POST creates nothing that a repetition could create twice.
 NOTHING_MADE = ("/search", "/restore", "/replay", "/diff", "/explain", "/trial", "/simulate")
 
 

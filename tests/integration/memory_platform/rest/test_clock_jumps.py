@@ -1,4 +1,4 @@
-"""A clock that is set forward or back: what expires early, what late, and that nothing is stored twice."""
+"""A clock that jumps forward or back: what expires early or late, and that nothing is stored twice."""
 
 from datetime import timedelta
 
@@ -69,7 +69,7 @@ def test_run_of_a_worker_is_not_taken_over_when_the_clock_is_set_back(admin: API
     with tenant_scope(tenant.pk):
         assert Run.objects.for_tenant(tenant.pk).claim(run.pk, now=now, until=now + orchestrator.COMPACTION_LEASE)
     almost = orchestrator.COMPACTION_LEASE - timedelta(seconds=1)
-    for jump in (-HOUR, timedelta(0), almost):  # also of a worker whose clock is ahead
+    for jump in (-HOUR, timedelta(0), almost):  # even for a worker whose clock is ahead
         assert orchestrator.run_compaction(tenant.pk, run.pk, now=now + jump).state == ""
     late = orchestrator.run_compaction(tenant.pk, run.pk, now=now + HOUR)
     assert late.state in {"applied", "proposed"}

@@ -1,4 +1,4 @@
-"""What a hostile client of the REST API could once do."""
+"""Attacks by clients of the REST API that once succeeded."""
 
 import base64
 import io

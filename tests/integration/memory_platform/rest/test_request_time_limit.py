@@ -1,4 +1,4 @@
-"""Requests whose work takes too long are ended, and those with large bodies wait for each other."""
+"""Requests that take too long are cancelled, and those with large bodies wait for each other."""
 
 from contextlib import ExitStack
 from threading import BoundedSemaphore

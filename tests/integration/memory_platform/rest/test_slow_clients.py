@@ -1,4 +1,4 @@
-"""Clients that send slowly or never close, against a real web server started as `make run` starts it."""
+"""Clients that send slowly or never close, with a web server started as by `make run`."""
 
 import json
 import socket
@@ -16,7 +16,8 @@ from tests.integration.memory_platform.rest.test_api_http_server import Server, 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 CLIENTS = 20
-#: A server that waits for clients answers after `HEAD_SECONDS` or later; a busy machine may need some of them.
+#: A server that waits for slow clients responds after `HEAD_SECONDS` or later; a busy machine may need some of that
+#: time.
 ANSWER_SECONDS = http_worker.HEAD_SECONDS / 2
 #: Only a test that would never end waits as long.
 WAIT_MAX_SECONDS = 60
@@ -65,7 +66,7 @@ def dripping(opened: list[socket.socket]) -> Iterator[None]:
 
 
 def slowest_answer(server: Server, seconds: float) -> float:
-    """The longest that `/healthz` takes meanwhile."""
+    """Return the longest time that `/healthz` takes meanwhile."""
     end, slowest = time.monotonic() + seconds, 0.0
     while time.monotonic() < end:
         start = time.monotonic()
@@ -76,7 +77,7 @@ def slowest_answer(server: Server, seconds: float) -> float:
     return slowest
 
 
-#: So many clients send one of these and then a byte at a time, all of them side by side.
+#: The number of concurrent clients that send one of these requests and then a byte at a time.
 FIRST_BYTES = {
     "line": b"G",
     "headers": HEAD,
@@ -85,7 +86,7 @@ FIRST_BYTES = {
     "empty lines": b"\r\n\r\n\r\n" + HEAD,
     "small body": POST + b"Content-Length: 60000\r\n\r\n{",
 }
-#: The bodies of these are read with a thread.
+#: A thread reads the bodies of these requests.
 LARGE_BODIES = {
     "large body": POST + b"Content-Length: 8000000\r\n\r\n{",
     "chunks": POST + b"Transfer-Encoding: chunked\r\n\r\nfffff\r\n{",
@@ -113,7 +114,7 @@ def test_health_and_small_bodies_are_answered_while_clients_drip_large_ones(serv
 
 
 def is_closed_by(client: socket.socket, deadline: float) -> bool:
-    """Whether the server closes the connection before that time."""
+    """Return whether the server closes the connection before that time."""
     try:
         while (left := deadline - time.monotonic()) > 0:
             client.settimeout(left)
@@ -190,9 +191,9 @@ def test_head_that_is_too_large_is_a_problem_for_an_agent_and_a_page_for_a_brows
 
 
 def refusal_of(server: Server, request: bytes) -> tuple[bytes, bytes]:
-    """Return head and body of the answer to a request that the server may refuse before it has read it whole."""
+    """Return head and body of the response to a request that the server may refuse before it has read all of it."""
     with socket.create_connection(("127.0.0.1", server.port), timeout=WAIT_MAX_SECONDS) as client:
-        with suppress(OSError):  # the server may refuse the rest; what it answered can be read
+        with suppress(OSError):  # the server may refuse the rest; its response can still be read
             client.sendall(request)
         received = b""
         while piece := client.recv(65536):

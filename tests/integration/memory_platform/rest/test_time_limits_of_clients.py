@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 THREADS = 2
-#: A request that only a limit's end lets through must not take longer.
+#: A request that continues only after a time limit must not take longer.
 WAIT_MAX_SECONDS = 20
 CONFIG = """
 from memory_platform import http_worker

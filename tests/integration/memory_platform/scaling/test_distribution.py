@@ -1,4 +1,4 @@
-"""What distributing the tables by tenant needs, checked without Citus (ADR-0193); their keys: test_tenant_keys.py."""
+"""What distributing the tables by tenant requires, checked without Citus (ADR-0193); keys: test_tenant_keys.py."""
 
 import re
 from io import StringIO
@@ -78,7 +78,7 @@ def test_columns_of_one_type_are_stored_together() -> None:
 
 
 def test_hot_statements_name_the_tenant(tenant: Tenant, api_key: str) -> None:
-    """A statement that does not is sent to every node."""
+    """A statement that does not name the tenant is sent to every node."""
     make_memory(tenant, "The raspberry jam is in the cellar.", is_embedded=True)
     agent = api_client(api_key)
 

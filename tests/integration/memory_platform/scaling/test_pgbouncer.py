@@ -38,7 +38,7 @@ pytestmark = [
 
 
 def keeps_prepared_statements() -> bool:
-    """From 1.21 on; Debian 12 has 1.18."""
+    """Return whether this PgBouncer keeps prepared statements, as it does from 1.21 on; Debian 12 has 1.18."""
     if PROGRAM is None:
         return False
     said = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=True).stdout
@@ -86,7 +86,7 @@ def pooler() -> Iterator[Path]:
 def pooled(
     pooler: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, two: list["Customer"]
 ) -> Iterator[None]:
-    """This process reaches its database through the pooler, as with DATABASE_POOLER=1."""
+    """This process connects to its database through the pooler, as with DATABASE_POOLER=1."""
     monkeypatch.setattr(settings, "DATABASE_POOLER", True)
     monkeypatch.setattr(settings, "DATABASE_PREPARED_STATEMENTS", request.param)
     for alias in ROLES:
@@ -117,7 +117,7 @@ def two(tenant: Tenant, other_tenant: Tenant) -> list[Customer]:
 
 
 def use_as_agent(own: Customer, other: Customer) -> None:
-    """Write, search, and hold a conversation; nothing of the other tenant appears."""
+    """Write, search and use a session; nothing of the other tenant appears."""
     agent, word = api_client(own.key), own.word
 
     def ask(path: str, body: dict[str, Any]) -> Any:

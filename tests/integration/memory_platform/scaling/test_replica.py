@@ -1,4 +1,4 @@
-"""Searches read a real streaming replica, and the primary where it would miss a write (ADR-0191)."""
+"""Searches read a real streaming replica, or the primary if the replica lacks a write (ADR-0191)."""
 
 import os
 import shutil
@@ -33,7 +33,7 @@ LAG_SECONDS = 2.0
 
 
 class Standby:
-    """A copy of the tests' server that follows it."""
+    """A replica of the tests' server."""
 
     def __init__(self) -> None:
         self.data_dir = servers.own_folder("replica")
@@ -56,7 +56,7 @@ class Standby:
             return cursor.fetchone() if cursor.description else None
 
     def wait_until_current(self) -> None:
-        """Until it has replayed all that the primary has written."""
+        """Wait until it has replayed all that the primary has written."""
         with psycopg.connect(os.environ[servers.SUPERUSER_URL], autocommit=True) as primary:
             row = primary.execute("SELECT pg_current_wal_insert_lsn()").fetchone()
         waiting, pause = threading.Event(), 0.02
@@ -85,7 +85,7 @@ def clock() -> list[float]:
 def replicated(
     standby: Standby, monkeypatch: pytest.MonkeyPatch, clock: list[float], tenant: Tenant, api_key: str
 ) -> Iterator[Standby]:
-    """This process has DATABASE_REPLICA_URL. Its clock stands still, so that only the tests compare positions."""
+    """Set DATABASE_REPLICA_URL for this process. Its clock stands still, so that only the tests compare positions."""
     connection.close()
     config = {**connections.settings["default"], "HOST": psycopg.conninfo.conninfo_to_dict(standby.url)["host"]}
     config["OPTIONS"] = {**config["OPTIONS"], "pool": dict(config["OPTIONS"]["pool"])}
@@ -109,7 +109,7 @@ def store(key: str, text: str) -> None:
 
 
 def search(key: str, word: str) -> tuple[bool, str]:
-    """Whether a context contains the word, and what answered."""
+    """Return whether a context contains the word, and which server was read."""
     before = outcomes()
     answer = api_client(key).post("/api/v1/context", {"query": f"Where is the {word}?", "max_tokens": 300})
     assert answer.status_code == 200, answer.content
@@ -118,7 +118,7 @@ def search(key: str, word: str) -> tuple[bool, str]:
 
 
 def compare_positions(standby: Standby) -> None:
-    """Until the replica is known to have everything; the server writes now and then by itself."""
+    """Wait until the replica is known to have everything; the server writes occasionally by itself."""
     for _ in range(10):
         standby.wait_until_current()
         replica.lag.check()
@@ -128,7 +128,7 @@ def compare_positions(standby: Standby) -> None:
 
 
 def forget_writes(tenant: Tenant) -> None:
-    """As when the seconds after the tenant's last write are over."""
+    """Pretend that the seconds after the tenant's last write are over."""
     replica.cache.delete(replica._key(tenant.pk))
 
 
@@ -154,7 +154,7 @@ def test_a_search_finds_its_agent_s_own_write_while_the_replica_lags(
         store(api_key, "The raspberry jam is in the cellar.")
         assert search(api_key, "raspberry") == (True, "written")
         forget_writes(tenant)
-        assert search(api_key, "raspberry") == (False, "replica")  # another agent's, for as long as the lag may be
+        assert search(api_key, "raspberry") == (False, "replica")  # of another agent, for as long as the lag may be
         for _ in range(2):
             clock[0] += LAG_SECONDS
             replica.lag.check()

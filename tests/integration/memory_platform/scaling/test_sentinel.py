@@ -1,4 +1,4 @@
-"""Broker and cache find the Redis that is master now through a real Sentinel (ADR-0192)."""
+"""Broker and cache find the current master through a real Redis Sentinel (ADR-0192)."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -61,12 +61,12 @@ def test_broker_and_cache_follow_a_failover(children: list[ChildProcess], tmp_pa
         "sentinel down-after-milliseconds memory 1000\nsentinel failover-timeout memory 3000\n"
     )
     with redis.Redis(port=second, password=PASSWORD) as client:
-        # before the sentinel asks, which it does again after ten seconds only
+        # before the sentinel checks, which it repeats only after ten seconds
         wait_until(lambda: client.info("replication")["master_link_status"] == "up")
     sentinel = start(children, tmp_path / "sentinel", str(settings), "--sentinel")
     with redis.Redis(port=sentinel) as asked:
         wait_until(lambda: asked.sentinel_slaves("memory"))
-    # the first address answers nothing: a sentinel may be away, too
+    # the first address does not respond: a sentinel may be down, too
     hosts = [f"sentinel://:secret%2Fof%3Aredis@127.0.0.1:{servers.unused_port()}", f"sentinel://127.0.0.1:{sentinel}"]
     config = cache_config(";".join(f"{host}/1" for host in hosts), MASTER)
     cache = RedisCache(config["LOCATION"], config)

@@ -1,4 +1,4 @@
-"""Two web servers and two workers, each in processes of its own, with one database and one Redis."""
+"""Two web servers and two workers in separate processes, with one database and one Redis."""
 
 import os
 import subprocess
@@ -33,7 +33,7 @@ class Machines:
     logs: list[Path]
 
     def ask(self, number: int, method: str, path: str, body: Any = None) -> Any:
-        """What a web server answers; nothing but success is expected."""
+        """Return the response of a web server, which must be a success."""
         response, answer = self.web[number].request(method, f"/api/v1/{path}", body)
         assert response.status < 300, answer
         return answer
@@ -63,7 +63,7 @@ def machines(tmp_path: Path, transactional_db: None, admin_key: str) -> Iterator
 
 
 def test_two_machines_are_one_platform(machines: Machines, tenant: Tenant) -> None:
-    # What one web server writes the other finds, settings that it keeps in its process included.
+    # Each web server finds what the other one writes, including settings that it caches.
     for number in range(4):
         one, other = number % 2, 1 - number % 2
         word = f"raspberry{number}"
@@ -73,7 +73,7 @@ def test_two_machines_are_one_platform(machines: Machines, tenant: Tenant) -> No
         assert word in text
         assert f"Memo {number}." in text
 
-    # Of the work for both workers each piece is done once.
+    # Each piece of work for the two workers is done once.
     messages = [{"role": "user", "content": f"Bowl {bowl} costs {bowl} euros."} for bowl in range(99)]
     for number in range(SESSIONS):
         session = machines.ask(number % 2, "POST", "sessions", {"max_context_tokens": 2000})["id"]

@@ -1,4 +1,4 @@
-"""Two changes of the same rows at one moment: the later one is told so, and nothing of it is stored."""
+"""Two concurrent changes of the same rows: the later one is refused, and nothing of it is stored."""
 
 import logging
 from concurrent.futures import ThreadPoolExecutor

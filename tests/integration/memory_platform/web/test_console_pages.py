@@ -1,4 +1,4 @@
-"""All pages of the console with something on each: none is forgotten, none is heavy, none asks once for each row."""
+"""All pages of the console with data: each is listed, small, and free of queries per row."""
 
 import gzip
 import re
@@ -22,19 +22,19 @@ from tests.integration.page_helpers import client_of, text_of
 from tests.users import new_operator, new_shared_tenant
 
 BYTES_MAX = 150_000
-#: More rows than a page shows, of what it shows in pages.
+#: More rows than one page shows, for lists with pages.
 MANY = BulkRowCounts(memories=300, receipts=150, sessions=60, audit=300, votes=100, partitions=40, others=100)
-#: Interval a page may ask the same with other values.
+#: How often a page may repeat a query with other values.
 REPEATS_MAX = 3
-#: What surrounds the queries of each scope: the tenant they are confined to, how an index is read.
+#: Statements around the queries of each scope: the tenant that they are confined to, how an index is read.
 SCOPES = re.compile(r"SAVEPOINT|RELEASE|SELECT (coalesce\(current_setting|set_config)\(")
 PARAMETERS = re.compile(r"%s(, %s)+")
-# What the frame of a page loads beside what its HTML names: the sprite of icons.
+# Files that the frame of a page loads in addition to those its HTML names: the sprite of icons.
 SPRITE = "vendor/icons/icons.svg"
 
 
 def test_every_address_is_a_page_of_the_list_or_takes_posts_alone(tenant: Tenant) -> None:
-    """A new page goes into `console_pages.PAGES`, where all checks of all pages find it."""
+    """A new page must be added to `console_pages.PAGES`, so that all checks of pages cover it."""
     client = client_of(new_operator("ada", "admin", tenant))
     patterns = operator_patterns()
     listed = PAGES.keys() | NO_PAGES
@@ -49,7 +49,7 @@ def test_every_address_is_a_page_of_the_list_or_takes_posts_alone(tenant: Tenant
 def test_every_page_is_light_and_asks_no_more_of_the_database_for_more_rows(
     demo_tenant: Tenant, db: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(saved_questions, "SECONDS_MAX", inf)  # or a slow machine asks fewer questions
+    monkeypatch.setattr(saved_questions, "SECONDS_MAX", inf)  # a slow machine would otherwise run fewer questions
     client = Client(headers={"accept-encoding": "gzip"})
     client.force_login(new_operator("ada", "admin", demo_tenant, new_shared_tenant("Globex")))
     ids = console_page_ids(demo_tenant, "ada")
@@ -67,7 +67,7 @@ def test_every_page_is_light_and_asks_no_more_of_the_database_for_more_rows(
 
 @dataclass(frozen=True)
 class Visit:
-    """A page that was opened, and what it asked the database how often: lists of parameters count as one."""
+    """A page that was opened, and how often it sent each query to the database; lists of parameters count as one."""
 
     answer: Any
     queries: Counter[str]
@@ -90,7 +90,7 @@ def visit(client: Client, place: ConsolePage) -> Visit:
 
 
 def weight(response: Any) -> int:
-    """Bytes on the wire of a page that is opened for the first time."""
+    """Return the bytes on the wire of a page that is opened for the first time."""
     assert response["Content-Encoding"] == "gzip"
     names = set(re.findall(r'(?:href|src)="/static/([^"#]+)', gzip.decompress(response.content).decode()))
     return len(response.content) + sum(map(weight_of_static_file, names | {SPRITE}))
@@ -98,12 +98,12 @@ def weight(response: Any) -> int:
 
 @cache
 def weight_of_static_file(name: str) -> int:
-    """As it is served."""
+    """Return the size as it is served."""
     return len(gzip.compress((ROOT / "static" / name).read_bytes(), mtime=0))
 
 
 def told(place: ConsolePage) -> str:
-    """For the messages of a test, without ids."""
+    """Return the address without ids, for messages of a test."""
     return f"{place.name} {place.address.partition('?')[2]}"
 
 

@@ -1,4 +1,4 @@
-"""Every form of the console that edits a row is refused if it does not name the state that it was opened with."""
+"""Every form of the console that edits a row is refused without the state that it was opened with."""
 
 from typing import Any
 from uuid import uuid4
@@ -18,7 +18,7 @@ from tests.integration.page_helpers import client_of, page, text_of
 from tests.unit.memory_platform.web.test_form_preconditions import STATED
 from tests.users import new_operator
 
-#: Addresses whose form requires the field, and shows its absence as an error of the form.
+#: Addresses whose form requires the field, and shows an error of the form without it.
 BY_FORM: dict[str, Any] = {
     "budget-keep": KeepBudgetForm,
     "compaction": SummaryTextForm,
@@ -28,12 +28,12 @@ BY_FORM: dict[str, Any] = {
     "partitions": SummaryForm,
     "prompts": PromptForm,
 }
-#: Addresses that take an absent version for another one than the current, so that the save is refused as stale.
+#: Addresses that treat a missing version as an old one, so that the save is refused as stale.
 STALE = {"budget", "budgets"}
 
 
 def arguments_of(name: str) -> list[object]:
-    """Values of the right kinds for the rest of an address; the form is refused before a row is looked for."""
+    """Return values of the right types for the rest of an address; the form is refused before a row is looked up."""
     _, _, _, converters = get_resolver().reverse_dict.getlist(name)[0]
     kinds = [kind for argument, kind in converters.items() if argument != "tenant_id"]
     by_kind: list[tuple[type, object]] = [(UUIDConverter, uuid4()), (IntConverter, 1), (object, "x")]

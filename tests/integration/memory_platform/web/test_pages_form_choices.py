@@ -1,4 +1,4 @@
-"""What the preview and the budget pages say beyond the plain answer: packers, focus, time, the run before, profiles."""
+"""More of the preview and the budget pages: packers, focus, time, the previous run, profiles."""
 
 import re
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""What every page has around it: the way back up, and the search."""
+"""The parts around every page: breadcrumbs and search."""
 
 import re
 from pathlib import Path
@@ -28,7 +28,7 @@ from tests.integration.page_helpers import (
 from tests.integration.session_scripts import make_long_session
 from tests.users import new_operator
 
-#: Pages at the first level that the navigation does not name.
+#: Pages at the first level that the navigation does not contain.
 BESIDE_THE_NAVIGATION = {"search", "design"}
 
 
@@ -51,7 +51,7 @@ def test_page_below_the_first_level_says_what_it_lies_under() -> None:
 
 
 def _crumbs(client: Client, address: str) -> list[str]:
-    """The addresses of the breadcrumbs of a page, each of which opens."""
+    """Return the addresses of the breadcrumbs of a page, each of which opens."""
     found = re.search(r'<nav aria-label="Breadcrumb">(.*?)</nav>', text_of(client.get(address)), re.DOTALL)
     links = re.findall(r'href="([^"]+)"', found[1]) if found else []
     assert [client.get(link).status_code for link in links] == [200] * len(links)
@@ -75,7 +75,7 @@ def viewer(tenant: Tenant) -> User:
 
 
 def _found(response: Any) -> dict[str, list[str]]:
-    """Per group of a search the names of the pages that its hits lead to."""
+    """Return by group of a search the names of the pages to which its results lead."""
     return {group.name: [hit.address for hit in group.hits] for group in response.context["groups"]}
 
 

@@ -1,4 +1,4 @@
-"""Tables whose order and place stand in the address: sorting, paging both ways, what a bad address gives."""
+"""Tables with order and cursor in the URL: sorting, paging in both directions, and invalid URLs."""
 
 import re
 from html import unescape
@@ -46,7 +46,7 @@ def shown(response: Any) -> list[str]:
 
 
 def head_of(text: str) -> tuple[str, str]:
-    """What the head of the table says of its order, and where a click on it leads."""
+    """Return the order that the head of the table shows, and where a click on it leads."""
     head = re.search(
         r'<th scope="col"[^>]*?(?: aria-sort="([a-z]+)")?><a class="sort" id="sort-when" href="([^"]+)"', text
     )

@@ -1,4 +1,4 @@
-"""Requests that no view sees: addresses with a NUL character, forms that are too large."""
+"""Requests that reach no view: addresses with a NUL character, and forms that are too large."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What `collectstatic` makes of the static files: hashed and compressed."""
+"""The static files that `collectstatic` produces: hashed and compressed."""
 
 import gzip
 from pathlib import Path
@@ -17,9 +17,9 @@ def test_stylesheet_is_served_compressed_under_its_hashed_name(settings: Any, tm
     settings.STORAGES = settings.STORAGES | SERVED
     settings.STATIC_ROOT = tmp_path
     settings.STATICFILES_DIRS = [ROOT / "static"]
-    # every start collects those of the packages as well, which takes seconds
+    # each start also collects the files of packages, which takes seconds
     settings.STATICFILES_FINDERS = ["django.contrib.staticfiles.finders.FileSystemFinder"]
-    for _ in range(2):  # the second time nothing is copied, for nothing changed
+    for _ in range(2):  # the second time, nothing is copied, because nothing has changed
         call_command("collectstatic", interactive=False, verbosity=0)
         name = CompressedManifestStaticFilesStorage().stored_name(STYLESHEET)
         assert name != STYLESHEET

@@ -1,4 +1,4 @@
-"""Answers while the database or the cache cannot be reached."""
+"""Responses while the database or the cache is unavailable."""
 
 import os
 from typing import Any

@@ -1,4 +1,4 @@
-"""Which texts quote an erased one, and what is left of them."""
+"""Which texts quote an erased one, and what remains of them."""
 
 import time
 from uuid import uuid4

@@ -1,4 +1,4 @@
-"""Labelled sessions: what is read and refused, and how a compaction of one is scored."""
+"""Labelled sessions: what is read and refused, and how a compaction of one is measured."""
 
 from typing import Any
 

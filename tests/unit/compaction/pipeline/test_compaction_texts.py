@@ -1,4 +1,4 @@
-"""The small rules around summaries: parts, support, own words, edits, pieces, citations."""
+"""Small rules for summaries: components, support, recalled text, edits, passages, citations."""
 
 import json
 import re

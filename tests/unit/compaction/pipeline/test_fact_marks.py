@@ -1,4 +1,4 @@
-"""Where texts tell facts."""
+"""Where texts state facts."""
 
 import pytest
 from hypothesis import given

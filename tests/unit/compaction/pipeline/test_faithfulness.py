@@ -1,4 +1,4 @@
-"""Statements of a model against the messages that they cite: each reason to drop one, and what passes."""
+"""A model's statements compared with the messages that they cite: each reason for rejection, and what passes."""
 
 from datetime import UTC, datetime
 

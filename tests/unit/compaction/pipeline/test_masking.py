@@ -1,4 +1,4 @@
-"""Which tool outputs give way to a placeholder."""
+"""Which tool outputs are replaced with a placeholder."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What one compaction does to a session."""
+"""What one compaction changes in a session."""
 
 from dataclasses import replace
 

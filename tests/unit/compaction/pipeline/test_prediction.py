@@ -1,4 +1,4 @@
-"""What was learned of sentences: probabilities that hold for sentences nobody annotated."""
+"""Learned predictions: probabilities that hold for sentences without annotations."""
 
 import pytest
 

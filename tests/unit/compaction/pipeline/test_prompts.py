@@ -1,4 +1,4 @@
-"""The texts that a model gets: every point that a summary must keep, and how messages are handed over."""
+"""The prompts for a model: every point that a summary must keep, and the format of the messages."""
 
 import json
 

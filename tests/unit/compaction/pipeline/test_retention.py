@@ -1,4 +1,4 @@
-"""Which facts a conversation holds and which a text still tells: labelled cases, invariants, hostile input."""
+"""Which facts a conversation contains and which a text still states: labelled cases, invariants, hostile input."""
 
 import time
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""What counts as said, constraints and negations as classes of their own, and what is not measured."""
+"""What counts as stated, constraints and negations as separate classes, and what is not measured."""
 
 import pytest
 

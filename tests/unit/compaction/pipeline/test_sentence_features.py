@@ -1,4 +1,4 @@
-"""What is known of a sentence in its conversation."""
+"""The features of a sentence in its conversation."""
 
 from compaction.services.pipeline.statements.features import Conversation, words_of
 from compaction.services.pipeline.statements.model import StatementMessage

@@ -1,4 +1,4 @@
-"""Which statements a budget has room for."""
+"""Which statements fit a budget."""
 
 from datetime import date
 

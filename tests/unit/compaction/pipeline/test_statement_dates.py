@@ -1,4 +1,4 @@
-"""Relative dates with the date behind them, in three languages."""
+"""Relative dates, followed by the absolute date, in three languages."""
 
 from datetime import date
 

@@ -1,4 +1,4 @@
-"""What makes a sentence no statement."""
+"""Which sentences are not statements."""
 
 import pytest
 

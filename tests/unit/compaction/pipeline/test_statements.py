@@ -1,4 +1,4 @@
-"""Statements of whole conversations: a label and an unbroken run of source words."""
+"""Statements of whole conversations: a label, followed by consecutive words of the source."""
 
 import re
 import time

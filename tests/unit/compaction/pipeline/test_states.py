@@ -1,4 +1,4 @@
-"""What may become of a compaction."""
+"""The transitions between the states of a compaction."""
 
 import pytest
 

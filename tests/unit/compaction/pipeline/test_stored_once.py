@@ -1,4 +1,4 @@
-"""The summary's memory says what no other memory of the session says."""
+"""The memory of a summary repeats no other memory of the session."""
 
 from datetime import date
 

@@ -1,4 +1,4 @@
-"""Which newest messages stay, and which belong together."""
+"""Which of the newest messages are preserved, and which belong together."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Sentences of a summary swapped for candidates: order, text and what could leave."""
+"""Sentences of a summary swapped for candidates: order, text, and which sentences can be removed."""
 
 import pytest
 

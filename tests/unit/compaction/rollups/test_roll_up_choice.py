@@ -1,4 +1,4 @@
-"""Partition summaries choose stored memories word for word, each with its own day."""
+"""Partition summaries consist of stored memories, word for word, each with its own day."""
 
 from datetime import date, timedelta
 

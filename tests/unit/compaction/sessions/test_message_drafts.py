@@ -1,4 +1,4 @@
-"""What may be appended to a session, and how its context is shared out."""
+"""Which messages can be appended to a session, and how the budget of its context is divided."""
 
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a session's next context needs: thresholds act first, and nothing is left out of a context that is not full."""
+"""The tokens that a session's next context needs: thresholds act first, and only full contexts exclude messages."""
 
 from dataclasses import dataclass, field, replace
 from itertools import count

@@ -1,4 +1,4 @@
-"""What a session is called, and the strip that shows all of it."""
+"""The title of a session, and the minimap of all its messages."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""A transcript gives every message back, whatever the messages hold."""
+"""A transcript can be parsed back into its messages, whatever they contain."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Which messages a context holds when not all of them fit."""
+"""Which messages a context contains if not all of them fit."""
 
 from dataclasses import replace
 

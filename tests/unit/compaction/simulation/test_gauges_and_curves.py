@@ -1,4 +1,4 @@
-"""Bars and curves of sessions: places of what is drawn, and what a pressure means."""
+"""Gauges and curves of sessions: coordinates, and the level of a pressure."""
 
 from datetime import UTC, datetime, timedelta
 

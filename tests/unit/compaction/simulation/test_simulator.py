@@ -1,4 +1,4 @@
-"""What a policy would have made of a recorded session."""
+"""The effect that a policy would have had on a recorded session."""
 
 import time
 from dataclasses import replace

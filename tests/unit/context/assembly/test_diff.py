@@ -1,4 +1,4 @@
-"""What changed between two contexts, by anchors alone."""
+"""The difference between two contexts, by anchors alone."""
 
 from hypothesis import given
 from hypothesis import strategies as st

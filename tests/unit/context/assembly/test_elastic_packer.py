@@ -1,4 +1,4 @@
-"""Packing by shortening (ADR-0042): who gets how much; the cutting itself is in test_snippets.py."""
+"""Packing by shortening (ADR-0042): the length of each text; for the cutting itself, see test_snippets.py."""
 
 import pytest
 from hypothesis import given

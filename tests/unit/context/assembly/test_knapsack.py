@@ -1,4 +1,4 @@
-"""The exact knapsack (ADR-0043) against a dense table, on hard instances and with every way of holding states."""
+"""The exact knapsack (ADR-0043) compared with a dense table, on hard instances, with each storage of states."""
 
 import itertools
 

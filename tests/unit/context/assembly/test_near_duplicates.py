@@ -1,4 +1,4 @@
-"""Nearly the same or not: by the cosine of two vectors."""
+"""Whether texts are near-duplicates, by the cosine of their vectors."""
 
 import numpy as np
 import pytest

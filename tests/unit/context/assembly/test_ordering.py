@@ -1,4 +1,4 @@
-"""The order in which kept blocks are read (ADR-0050)."""
+"""The order of included blocks (ADR-0050)."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Greedy's own rules (ADR-0041); what it shares with every packer is in tests/contracts/context/test_packers.py."""
+"""The greedy packer's own rules (ADR-0041); tests/contracts/context/test_packers.py tests those of every packer."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The profiled scorer: equal to the default scorer for its profile, parts that add up, calibrated probabilities."""
+"""The profiled scorer: equal to the default scorer for its profile, sums of components, calibrated probabilities."""
 
 import math
 import uuid

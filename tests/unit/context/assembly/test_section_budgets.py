@@ -1,4 +1,4 @@
-"""How the budget is shared out to sections: own room, what is left, what goes on to the next."""
+"""The division of the budget among sections: their own share, and what remains for the next one."""
 
 from typing import Any
 

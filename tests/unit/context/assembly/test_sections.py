@@ -1,4 +1,4 @@
-"""Sections: what stands in a context and in which order, before anything is rendered."""
+"""Sections: the contents of a context and their order, before rendering."""
 
 import uuid
 from datetime import UTC, datetime, timedelta

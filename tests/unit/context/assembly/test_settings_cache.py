@@ -1,4 +1,4 @@
-"""The cache of rows that steer every context: valid for one revision, bounded, by tenant."""
+"""The cache of the rows that control contexts: valid for one revision, bounded, by tenant."""
 
 from uuid import UUID, uuid4
 

@@ -1,4 +1,4 @@
-"""Signals that read conversations: words, neighbours, person, statements; and the columns they read."""
+"""Signals of conversations: words, adjacent turns, people, statements; and the columns that they read."""
 
 import numpy as np
 import pytest

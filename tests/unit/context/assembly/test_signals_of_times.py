@@ -1,4 +1,4 @@
-"""Signals of time: what a question names, what it asks for, which of several versions holds; recency; diversity."""
+"""Signals of time: times in a query, the requested time, the valid version; recency; diversity."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Superseded memories: which of two statements of one fact holds, who is a rival, and what moves in the ranking."""
+"""Superseded memories: which of two statements of a fact is valid, what rivals are, and changes of rank."""
 
 import uuid
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Probabilities of being evidence, learnt from candidates whose questions have known evidence."""
+"""Probabilities of being evidence, learned from candidates of questions with known evidence."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Corpora: read, written, and everything that can be wrong with one named by line and field."""
+"""Corpora: reading, writing, and every error reported with line and field."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""How much of the evidence contexts hold, with numbers worked by hand."""
+"""The share of evidence in contexts, with numbers computed by hand."""
 
 import json
 from dataclasses import asdict, replace

@@ -1,4 +1,4 @@
-"""Whether two runs asked the same corpus."""
+"""Whether two runs used the same corpus."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

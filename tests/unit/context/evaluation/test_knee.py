@@ -1,4 +1,4 @@
-"""Where a curve of diminishing returns bends."""
+"""The knee of a curve with diminishing returns."""
 
 import math
 

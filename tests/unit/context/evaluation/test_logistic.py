@@ -1,4 +1,4 @@
-"""Logistic regression: known coefficients found again, optimum checked by hand, refusals, held-out reports."""
+"""Logistic regression: known coefficients, an optimum verified by hand, refusals, held-out reports."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The project's own corpus of facts that changed: its size, its order in time, and how hard it is."""
+"""The project's corpus of changed facts: its size, its order in time, and its difficulty."""
 
 import re
 from calendar import month_name

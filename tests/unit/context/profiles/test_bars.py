@@ -1,4 +1,4 @@
-"""Bars begin at 0, have no gaps, and end where the number says."""
+"""Bars begin at 0, have no gaps, and end at their value."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""The compaction policy of a budget profile: defaults, bounds, and what cannot stand together."""
+"""The compaction policy of a budget profile: defaults, bounds, and combinations that are refused."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""When a version may be published, and when its author has to give a reason: a table of cases."""
+"""When a version may be published, and when a reason is required: a table of cases."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Scoring profiles: what makes one, every problem named with its field, what is shipped."""
+"""Scoring profiles: validation, every error reported with its field, and the shipped profiles."""
 
 import dataclasses
 import json

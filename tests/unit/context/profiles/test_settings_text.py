@@ -1,4 +1,4 @@
-"""Numbers of budget profiles are shown with their unit, never as code writes them."""
+"""Settings of budget profiles are shown with their unit, never as in code."""
 
 from typing import Any
 

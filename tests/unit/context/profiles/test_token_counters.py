@@ -1,4 +1,4 @@
-"""Tokenizers that somebody provided: a file for a family, or the package toksum."""
+"""Tokenizers provided by a deployment: a file for a model family, or the package toksum."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""The shapes of a context: answers for entry points, rows for receipts, the last resort of the budget."""
+"""The data classes of a context: results for entry points, rows for receipts, and the final reduction to the budget."""
 
 import json
 import uuid

@@ -1,4 +1,4 @@
-"""Why a memory was no candidate: what it was at that moment, where it lies, or that others were nearer."""
+"""Why a memory was no candidate: its state at that time, its partition, or nearer memories."""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""The budget at which something enters: the smallest where all were looked at, never one where it does not stand."""
+"""The inclusion budget: the smallest if all budgets were tested, and never one whose context excludes the item."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""How a context was found is told without the words of the search's own code."""
+"""The retrieval plan is described without identifiers of the search code."""
 
 import pytest
 

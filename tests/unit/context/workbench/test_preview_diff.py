@@ -1,4 +1,4 @@
-"""Two orders side by side: kinds of change, steps, overlap, and lines that meet the middles of their rows."""
+"""Two orders compared: kinds of change, distances, overlap, and lines that end at the middle of their rows."""
 
 import pytest
 from hypothesis import given

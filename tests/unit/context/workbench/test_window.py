@@ -1,4 +1,4 @@
-"""The bar of a window is full, counts every token once, and says where it is not to scale."""
+"""The bar of a window is full, counts every token once, and marks the parts that are not to scale."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""A deployment whose embedding cannot work is told so at its start."""
+"""A deployment whose embedding settings cannot work gets an error at the start."""
 
 from typing import Any
 

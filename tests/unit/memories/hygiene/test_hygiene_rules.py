@@ -1,4 +1,4 @@
-"""Which list a pair stands in, who is unhelpful, what is kept of several and what it becomes."""
+"""The list of a pair, unhelpful memories, and the result of a merge."""
 
 import tracemalloc
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Two texts word by word: which differ only in a number or a date, and what is marked."""
+"""Two texts compared word by word: those that differ only in a number or a date, and what is marked."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Counts of states put together into the tally of a tenant."""
+"""Counts of states are added up to the totals of a tenant."""
 
 from memories.services.partitions.counts import MemoryTally, tally_memories
 

@@ -1,4 +1,4 @@
-"""Memories whose tokens are not known yet are read until the gate has enough, and no more than needed (ADR-0185)."""
+"""Memories without a known token count are read until the gate has enough, and no further (ADR-0185)."""
 
 from collections.abc import Mapping
 

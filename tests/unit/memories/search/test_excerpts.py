@@ -1,4 +1,4 @@
-"""Excerpts that show by which words a search found a text."""
+"""Excerpts that show the matched words of a text."""
 
 import pytest
 

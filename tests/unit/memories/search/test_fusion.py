@@ -1,4 +1,4 @@
-"""Joining rankings and gating by tokens."""
+"""Fusion of rankings, and the candidate gate."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What a text is found by beyond the words of its language."""
+"""The lexemes by which a text is found, beyond those of its language."""
 
 import pytest
 from hypothesis import given

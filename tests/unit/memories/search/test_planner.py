@@ -1,4 +1,4 @@
-"""Which way a search by vector goes, and how far."""
+"""Whether a vector search is exact or uses the index, and how much it reads."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which words of a query a row must hold to be looked at."""
+"""Which words of a query a row must contain to be ranked."""
 
 from memories.services.search.planner import (
     MATCHED_ROWS_MAX,

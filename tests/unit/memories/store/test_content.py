@@ -1,4 +1,4 @@
-"""What text and metadata a memory may hold."""
+"""Which texts and metadata a memory may contain."""
 
 import json
 import unicodedata

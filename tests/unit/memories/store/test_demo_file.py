@@ -1,4 +1,4 @@
-"""The demo tenant's files: complete, valid, in order, and fresh whenever they are read."""
+"""The demo tenant's files: complete, valid, ordered, and recent whenever they are read."""
 
 import re
 from collections import Counter

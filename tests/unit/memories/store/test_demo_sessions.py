@@ -1,4 +1,4 @@
-"""The demo's sessions as data: in order, complete, in relative time, and acceptable to an append."""
+"""The demo's sessions as data: ordered, complete, in relative time, and valid for an append."""
 
 from datetime import UTC, datetime
 from itertools import pairwise

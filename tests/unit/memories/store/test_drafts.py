@@ -1,4 +1,4 @@
-"""What may be wrong with a new memory, by field and code."""
+"""Errors of a new memory, by field and code."""
 
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any

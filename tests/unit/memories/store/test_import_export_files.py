@@ -1,4 +1,4 @@
-"""Files of memories: what is written is read again, and no cell is a formula."""
+"""Files of memories: what is written can be read again, and no cell is a formula."""
 
 import csv
 import io

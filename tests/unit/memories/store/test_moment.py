@@ -1,4 +1,4 @@
-"""What a moment is."""
+"""Points in time."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Which texts count as the same when an agent sends back what it was given, and where."""
+"""Which texts count as recalled when an agent sends back what it received, and in which partitions."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What changed from one text to the next: pieces that give both texts back, readable and bounded in time."""
+"""The difference between two texts: readable, bounded in time, and sufficient to restore both."""
 
 from itertools import pairwise
 from time import process_time

@@ -1,4 +1,4 @@
-"""Exact token counts come from the shipped tables alone."""
+"""Exact token counts use only the shipped tables."""
 
 import shutil
 import subprocess

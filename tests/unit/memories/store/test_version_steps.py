@@ -1,4 +1,4 @@
-"""What each version changed in the one before it."""
+"""What each version changed in the preceding one."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""What a seal covers: published values, so that an auditor can compute them from a downloaded log."""
+"""The contents of a seal: published values with which auditors can compute it from a downloaded log."""
 
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, timezone

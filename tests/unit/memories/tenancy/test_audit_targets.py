@@ -1,4 +1,4 @@
-"""Where an audit row leads, and what of an id is shown."""
+"""The link of an audit entry, and the part of an id that is shown."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A response is freed as soon as it was sent, although view and request refer to each other."""
+"""A response is freed as soon as it is sent, although view and request refer to each other."""
 
 import gc
 import weakref

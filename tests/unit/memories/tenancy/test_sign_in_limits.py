@@ -1,4 +1,4 @@
-"""How long sign-ins wait, and what attempts are counted by."""
+"""How long sign-ins wait, and by what attempts are counted."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""A backup's file: what was written comes back, and nothing that was cut or changed does."""
+"""The file of a backup is read back unchanged, and rejected if it was cut off or changed."""
 
 import resource
 from io import BytesIO

@@ -1,4 +1,4 @@
-"""What the embedded start decides without starting anything."""
+"""The decisions of the embedded start that start no process."""
 
 import os
 import socket

@@ -1,4 +1,4 @@
-"""A value of the environment that cannot be meant is refused by the name of its variable."""
+"""Invalid values in the environment are refused with the name of the variable."""
 
 import os
 import subprocess

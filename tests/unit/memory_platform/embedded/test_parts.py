@@ -1,4 +1,4 @@
-"""When a part of `make run` starts again."""
+"""When a process of `make run` is restarted."""
 
 import os
 from contextlib import suppress

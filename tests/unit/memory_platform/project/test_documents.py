@@ -1,4 +1,4 @@
-"""README and CONTRIBUTING name only files that are there."""
+"""README and CONTRIBUTING name only files that exist."""
 
 import re
 from itertools import pairwise

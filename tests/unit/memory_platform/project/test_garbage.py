@@ -1,4 +1,4 @@
-"""Garbage of requests that ran while garbage was collected does not stay for long."""
+"""Garbage of requests that run during a garbage collection is freed soon."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""A web process frees what a large request leaves behind, and now and then what other requests leave."""
+"""A web process frees the memory of large requests, and occasionally that of other requests."""
 
 import gc
 import socket

@@ -1,4 +1,4 @@
-"""LICENSE, third-party notices and what contributors' tools read agree with the project."""
+"""LICENSE, third-party notices and the configuration of contributors' tools agree with the project."""
 
 import re
 from pathlib import Path

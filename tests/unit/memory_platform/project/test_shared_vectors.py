@@ -1,4 +1,4 @@
-"""The shared vectors of the pure rules, where they are at hand (`SHARED_DIR`, else `shared` beside the repository)."""
+"""The shared test vectors of the rules, if present (`SHARED_DIR`, by default `shared` next to the repository)."""
 
 import json
 import os

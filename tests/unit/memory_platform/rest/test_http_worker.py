@@ -1,4 +1,4 @@
-"""What the web server's worker knows about a request before it has a thread (ADR-0247)."""
+"""What the web server's worker reads of a request before it assigns a thread (ADR-0247)."""
 
 import socket
 import time

@@ -1,4 +1,4 @@
-"""Answers are the same JSON as REST framework's, whatever they contain."""
+"""Responses are the same JSON as those of REST framework, whatever they contain."""
 
 import json
 from datetime import UTC, datetime, timedelta, timezone

@@ -1,4 +1,4 @@
-"""Validation with a kept serializer gives what a new one gives."""
+"""Validation with a cached serializer gives the same result as with a new one."""
 
 from threading import Thread
 from typing import Any

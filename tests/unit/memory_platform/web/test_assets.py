@@ -1,4 +1,4 @@
-"""What pages load is here, is what static/vendor/README.md says, and comes with its licence."""
+"""The assets of pages exist, match static/vendor/README.md, and have a licence."""
 
 import hashlib
 import re

@@ -1,4 +1,4 @@
-"""Refusals of the console's forms: numbers with their unit and limits, by one base of all forms."""
+"""Errors of the console's forms contain numbers with unit and limits, from one base form."""
 
 from collections.abc import Iterator
 from typing import Any

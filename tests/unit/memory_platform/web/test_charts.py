@@ -1,4 +1,4 @@
-"""What a chart's table says: that is all the drawing knows."""
+"""The table of a chart, from which the chart is drawn."""
 
 import re
 from datetime import UTC, datetime

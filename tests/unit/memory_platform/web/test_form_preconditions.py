@@ -1,4 +1,4 @@
-"""Every form of the console that edits a row names the state that it was opened with, or there is a reason why not."""
+"""Every form of the console that edits a row sends the state that it was opened with, or is a listed exception."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Hidden characters are marks on pages."""
+"""Pages mark hidden characters."""
 
 from memory_platform.console.hidden_text import mark_hidden
 

@@ -1,4 +1,4 @@
-"""Every element that an htmx attribute names by its id exists; htmx fails with a script error where one does not."""
+"""Every element that an htmx attribute names by its id exists; otherwise, htmx fails with a script error."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What pages put together in Python because hundreds of rows have it: nothing of it can break out of its place."""
+"""Markup that Python builds for hundreds of rows: no value can break out of its place."""
 
 from dataclasses import dataclass
 

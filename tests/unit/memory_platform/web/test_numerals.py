@@ -1,4 +1,4 @@
-"""Numbers below zero have a minus, not a hyphen, whichever filter writes them."""
+"""Negative numbers have a minus sign, not a hyphen, in every filter."""
 
 import pytest
 

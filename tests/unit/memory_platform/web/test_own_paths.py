@@ -1,4 +1,4 @@
-"""Addresses that a browser tells of: they lead back into this site, whatever was sent."""
+"""Addresses sent by a browser lead back into this site, whatever they contain."""
 
 from typing import cast
 

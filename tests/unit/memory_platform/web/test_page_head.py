@@ -1,4 +1,4 @@
-"""The buttons of a page share a row with its lead; without a lead they would be alone in it."""
+"""The buttons of a page share a row with its lead; without a lead, they would have a row to themselves."""
 
 import re
 from collections.abc import Iterator, Mapping

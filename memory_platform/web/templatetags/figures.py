@@ -100,7 +100,7 @@ def shortened(text: str, most: int) -> str:
     if len(text) <= most or kept == cut:
         return cut
     words = kept if text[len(kept) :][:1].isspace() else kept.rpartition(" ")[0]
-    return f"{(words if len(words) >= most * _KEPT_SHARE_MIN else kept).rstrip(' ,;:')}…"
+    return f"{(words if len(words) >= most * _KEPT_SHARE_MIN else kept).rstrip(' ,;:.')}…"
 
 
 @register.filter

@@ -13,6 +13,7 @@ from memory_platform.web.templatetags.figures import shortened
         ("Three whole words", 12, "Three whole…"),
         ("Three whole words", 10, "Three…"),
         ("Prices, taxes, and fees", 15, "Prices, taxes…"),
+        ("Press twice. Then wait", 16, "Press twice…"),
         ("sha256:0123456789abcdef", 12, "sha256:0123…"),
         ("A sha256:0123456789abcdef", 12, "A sha256:01…"),
         ("e\u0323\u0302" * 5, 5, "ệ" * 5),  # NFC composes

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from memories.hygiene.api import ActUndoEndpoint, HygieneListEndpoint, HygieneListsEndpoint
+from memories.hygiene.api import ActEndpoint, ActUndoEndpoint, HygieneListEndpoint, HygieneListsEndpoint
 from memories.partitions.api.partitions import (
     LinkEndpoint,
     LinkListEndpoint,
@@ -23,6 +23,7 @@ urlpatterns = [
     path("export", ExportEndpoint.as_view(), name="api-export"),
     path("import", ImportEndpoint.as_view(), name="api-import"),
     path("memories/move", MemoryMoveEndpoint.as_view(), name="api-memories-move"),
+    path("acts/<uuid:act_id>", ActEndpoint.as_view(), name="api-act"),
     path("acts/<uuid:act_id>/undo", ActUndoEndpoint.as_view(), name="api-act-undo"),
     path("hygiene", HygieneListsEndpoint.as_view(), name="api-hygiene"),
     path("hygiene/<name:name>", HygieneListEndpoint.as_view(), name="api-hygiene-list"),

@@ -14,9 +14,10 @@ from compaction.alerts.channels import webhook_secrets
 from compaction.alerts.delivery import deliver
 from compaction.models import Alert, AlertDelivery, AlertDestination, AlertRule
 from compaction.services.alerts.rules import RULE_KINDS
-from memories.store.api.schema import list_operation, operation
+from memories.store.api.schema import IF_MATCH, list_operation, operation
+from memories.store.serializers.answers import content_etag
 from memories.tenancy.api.endpoint import ALL_METHODS, Endpoint
-from memories.tenancy.api.etags import conditional, response_with_etag
+from memories.tenancy.api.etags import conditional, require_etag, response_with_etag
 from memories.tenancy.api.idempotency import idempotent, idempotent_in_steps
 from memories.tenancy.exceptions import NotFound
 from memories.tenancy.required_rows import find_row
@@ -183,7 +184,7 @@ class AlertDestinationTestEndpoint(AlertEndpoint):
 
     scopes = _ADMIN
 
-    @operation("alert_destinations_test", {201: schemas.AlertDeliveryOutput}, 404)
+    @operation("alert_destinations_test", {201: schemas.AlertDeliveryOutput}, 404, parameters=[IF_MATCH])
     @idempotent_in_steps
     def post(self, request: Request, destination_id: UUID) -> Response:
         """Send a test message now, within about five seconds, and return its delivery. It is tried once."""
@@ -191,6 +192,7 @@ class AlertDestinationTestEndpoint(AlertEndpoint):
         with tenant_scope(self.tenant_id):
             rows = AlertDestination.objects.for_tenant(self.tenant_id).active().with_id(destination_id)
             destination = find_row(rows, AlertDestination, "alert destination")
+            require_etag(request, lambda: content_etag(schemas.AlertDestinationOutput(destination).data))
             made = actions.request_test_delivery(destination=destination, by=self.actor, now=self.now)
             self.note_partial_write()
         sent = deliver(self.tenant_id, made.pk, now=self.now) or made

@@ -32,7 +32,7 @@ def simulation_chart(simulation: Simulation, policy: CompactionPolicy, window: i
     ]
     levels = [round(share * window) for _, share in lines]
     return Chart(
-        title="Tokens needed over the messages",
+        title="Context size over the messages",
         unit="tokens",
         series=["needed", *(name for name, _ in lines)],
         rows=[_row(simulation.points[index], window, levels) for index in thinned(simulation.points)],

@@ -16,10 +16,13 @@ from context.feedback.serializers import (
     RecordedVotesOutput,
 )
 from context.models import Feedback
+from context.receipts.storing import read_receipt
 from memories.models import Memory
-from memories.store.api.schema import list_operation, operation
+from memories.store.api.schema import IF_MATCH, list_operation, operation
+from memories.store.serializers.answers import content_etag
 from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
+from memories.tenancy.api.etags import conditional, require_etag
 from memories.tenancy.api.idempotency import idempotent, idempotent_in_steps
 from memories.tenancy.required_rows import find_row
 from memories.tenancy.scopes import tenant_scope
@@ -70,11 +73,24 @@ class FeedbackEndpoint(Endpoint):
 
 
 class FeedbackWithdrawalEndpoint(Endpoint):
-    """Withdraw a vote."""
+    """Read or withdraw a vote."""
 
     scopes = _WRITE
+    output = FeedbackOutput
+
+    def edited_row(self, feedback_id: UUID) -> Feedback:
+        """Return the vote, also a withdrawn one, if the list of its memory's votes has it; inside a scope."""
+        rows, reach = Feedback.objects.for_tenant(self.tenant_id), self.key.partition_prefix
+        vote = find_row(rows.for_reach(reach).with_id(feedback_id), Feedback, "vote")
+        return find_row(rows.given_within(vote.memory_id, reach).with_id(feedback_id), Feedback, "vote")
+
+    @operation("feedback_read", {200: FeedbackOutput, 304: None}, 404)
+    def get(self, request: Request, feedback_id: UUID) -> Response:
+        """The vote, also a withdrawn one."""
+        return self.answer_with_etag(lambda: self.shown(feedback_id))
 
     @operation("feedback_withdraw", {204: None}, 404)
+    @conditional
     def delete(self, request: Request, feedback_id: UUID) -> Response:
         """Withdraw the vote; it stays in the history and does not count. Repeating this has no effect."""
         self.query(EmptyInput)
@@ -115,16 +131,25 @@ class OutcomeEndpoint(Endpoint):
         tag="feedback",
         request=OutcomeInput,
         examples={"What the model said": _ANSWER},
+        parameters=[IF_MATCH],
     )
     @idempotent_in_steps
     def post(self, request: Request, receipt_id: UUID) -> Response:
         """Count the memories that the model's answer used; each gains a little usefulness, at most once a day."""
+        answer = self.body(OutcomeInput)["answer"]
+        require_etag(request, lambda: self._receipt_etag(receipt_id))
         usage = record_answer_usage(
             tenant_id=self.tenant_id,
             receipt_id=receipt_id,
-            answer=self.body(OutcomeInput)["answer"],
+            answer=answer,
             reach=self.key.partition_prefix,
             by=self.actor,
             now=self.now,
         )
         return Response(AnswerUsageOutput(usage).data)
+
+    def _receipt_etag(self, receipt_id: UUID) -> str:
+        """Return the ETag of `GET context/{id}` without `explain`."""
+        with tenant_scope(self.tenant_id):
+            stored = read_receipt(tenant_id=self.tenant_id, receipt_id=receipt_id, reach=self.key.partition_prefix)
+        return content_etag(stored.as_answer())

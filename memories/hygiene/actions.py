@@ -206,7 +206,7 @@ def redo_hygiene(*, tenant_id: UUID, act_id: UUID, by: Actor, now: datetime) -> 
 
 def _not_undone(tenant_id: UUID, act_id: UUID) -> StoredAct:
     """Lock and return an action on memories. Raises `NotFound`, or `Conflict` `already_undone`."""
-    acts = StoredAct.objects.for_tenant(tenant_id).exclude(act=StoredAct.Act.CHANGE)
+    acts = StoredAct.objects.for_tenant(tenant_id).on_memories()
     act = find_row(acts.with_id(act_id).select_for_update(), StoredAct, "action")
     if act.undone_at is not None:
         raise Conflict("already_undone", "This action was already undone.")

@@ -1,5 +1,6 @@
 """Endpoints of the hygiene lists: read a list, act on its rows, undo an act."""
 
+from collections.abc import Iterable
 from uuid import UUID
 
 from rest_framework.request import Request
@@ -7,12 +8,17 @@ from rest_framework.response import Response
 
 from memories.hygiene import findings, serializers
 from memories.hygiene.actions import perform_hygiene_action, undo_hygiene
+from memories.hygiene.findings import HygieneActionEffect
+from memories.models import Memory, StoredAct
 from memories.services.hygiene.rules import LISTS, HygieneList
-from memories.store.api.schema import list_operation, operation
-from memories.tenancy.api.endpoint import Endpoint
+from memories.store.api.schema import IF_MATCH, list_operation, operation
+from memories.store.serializers.answers import content_etag
+from memories.tenancy.api.endpoint import ALL_METHODS, Endpoint
+from memories.tenancy.api.etags import conditional, require_etag
 from memories.tenancy.api.idempotency import idempotent
-from memories.tenancy.api.permissions import WRITE, readable_partition, require_whole_tenant
+from memories.tenancy.api.permissions import WRITE, readable_partition
 from memories.tenancy.exceptions import InvalidInput, NotFound
+from memories.tenancy.required_rows import find_row
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.rest.serializers import EmptyInput
 
@@ -67,10 +73,15 @@ class HygieneListEndpoint(HygieneEndpointBase):
         404,
         request=serializers.HygieneActionInput,
         examples=_MERGE,
+        parameters=[IF_MATCH],
     )
     @idempotent
     def post(self, request: Request, name: str) -> Response:
-        """Merge, archive or dismiss rows of the list, all at once; rows that left the list are skipped."""
+        """Merge, archive or dismiss rows of the list, all at once; rows that left the list are skipped.
+
+        A dry run returns the `ETag` of what would be done. With it as `If-Match`, the same request without `dry_run`
+        gets 412 if something else would be done now, or if one of the memories was changed.
+        """
         values = self.body(serializers.HygieneActionInput)
         each, act = self.list_named(name), None
         with tenant_scope(self.tenant_id):
@@ -79,28 +90,61 @@ class HygieneListEndpoint(HygieneEndpointBase):
             effect = findings.hygiene_action_effect(
                 self.tenant_id, each, values["action"], ids, keep=values["keep"], now=self.now
             )
+            require_etag(request, lambda: _effect_etag(effect, self._locked(effect)))
             if not values["dry_run"]:
                 act = perform_hygiene_action(
                     tenant_id=self.tenant_id, effect=effect, has_pairs=each.has_pairs, by=self.actor, now=self.now
                 )
         context = {"act_id": act and act.pk}
-        return Response(serializers.HygieneActionOutput(effect, context=context).data)
+        headers = {"ETag": _effect_etag(effect, effect.members)} if values["dry_run"] else None
+        return Response(serializers.HygieneActionOutput(effect, context=context).data, headers=headers)
+
+    def _locked(self, effect: HygieneActionEffect) -> Iterable[Memory]:
+        """Lock the memories of an effect and return them as they are now."""
+        ids = [memory.pk for memory in effect.members]
+        return Memory.objects.for_tenant(self.tenant_id).with_ids(ids).locked()
 
 
-class ActUndoEndpoint(Endpoint):
+def _effect_etag(effect: HygieneActionEffect, members: Iterable[Memory]) -> str:
+    """Return the ETag of a dry run: of its response and of the versions of the memories that it would change."""
+    answer = serializers.HygieneActionOutput(effect, context={"act_id": None}).data
+    return content_etag({**answer, "versions": {str(memory.pk): memory.version for memory in members}})
+
+
+class ActEndpointBase(Endpoint):
+    """The base of the endpoints of one act. They need a key of the whole tenant."""
+
+    output = serializers.ActOutput
+    whole_tenant = ALL_METHODS
+
+    def edited_row(self, act_id: UUID) -> StoredAct:
+        """Return the act; inside a scope."""
+        return find_row(StoredAct.objects.for_tenant(self.tenant_id).on_memories().with_id(act_id), StoredAct, "act")
+
+
+class ActEndpoint(ActEndpointBase):
+    """Read an act."""
+
+    @operation("acts_read", {200: serializers.ActOutput, 304: None}, 404)
+    def get(self, request: Request, act_id: UUID) -> Response:
+        """The act, with the time of its undo. An act can be read as long as it can be undone."""
+        return self.answer_with_etag(lambda: self.shown(act_id))
+
+
+class ActUndoEndpoint(ActEndpointBase):
     """Undo an act."""
 
     scopes = WRITE
 
     @operation("acts_undo", {200: serializers.UndoneActOutput}, 404)
     @idempotent
+    @conditional
     def post(self, request: Request, act_id: UUID) -> Response:
         """Undo a hygiene action or a move, except for memories changed since. Needs a key of the whole tenant.
 
         After 90 days, only replacements that the list `replaced` contains can be undone (404 otherwise).
         An undo can be undone too, except for that of a merge, replacement or dismissal (409 `is_undo`).
         """
-        require_whole_tenant(self.key)
         self.body(EmptyInput)
         with tenant_scope(self.tenant_id):
             undone = undo_hygiene(tenant_id=self.tenant_id, act_id=act_id, by=self.actor, now=self.now)

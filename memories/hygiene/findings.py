@@ -97,6 +97,11 @@ class HygieneActionEffect:
         return [*own, *(memory for group in self.groups for memory in group.others)]
 
     @property
+    def members(self) -> list[Memory]:
+        """All memories that the action changes."""
+        return [*self.memories, *(memory for group in self.groups for memory in (group.kept, *group.others))]
+
+    @property
     def archived(self) -> int:
         return len(self.archived_memories)
 

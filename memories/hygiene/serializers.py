@@ -139,6 +139,15 @@ class HygieneActionOutput(serializers.Serializer[Any]):
         return super().to_representation({**values, "archived": archived, "kept": kept, "restored": restored})
 
 
+class ActOutput(serializers.Serializer[Any]):
+    """An act: a hygiene action, a move, another change of several memories, or the undo of one."""
+
+    act_id = serializers.UUIDField(source="pk")
+    action = serializers.CharField(source="act")
+    at = serializers.DateTimeField()
+    undone_at = serializers.DateTimeField(allow_null=True)
+
+
 class UndoneActOutput(serializers.Serializer[Any]):
     """An undone act."""
 

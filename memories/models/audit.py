@@ -15,9 +15,9 @@ from memories.tenancy.queries.audit import (
     AuditCheckQuerySet,
     AuditEntryQuerySet,
     AuditSealQuerySet,
+    StoredActQuerySet,
     UnsealedAuditEntryQuerySet,
 )
-from memories.tenancy.queries.rows import TenantRows
 
 #: Entries that the Activity page may list.
 _IS_ACT = ~Q(actor_kind="key", verb__in=[*AGENT_TRAFFIC, *UNLISTED])
@@ -121,7 +121,7 @@ class StoredAct(models.Model):
     )
     undone_at = models.DateTimeField(null=True, blank=True)
 
-    objects = TenantRows.as_manager()
+    objects = StoredActQuerySet.as_manager()
 
     class Meta:
         #: The name from before the model was renamed; processes of the former version use it during an upgrade.

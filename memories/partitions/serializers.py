@@ -143,6 +143,7 @@ class LinkOutput(serializers.Serializer[Any]):
     target_id = serializers.UUIDField()
     kind = serializers.CharField()
     recorded_from = serializers.DateTimeField()
+    recorded_to = serializers.DateTimeField(allow_null=True, help_text="When it was ended; null for a current link.")
 
 
 class SnapshotInput(StrictSerializer):

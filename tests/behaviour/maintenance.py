@@ -32,6 +32,7 @@ def exchange_files(api: Endpoints) -> None:
     api.send("GET", "export", query={"type": "jsonl", "partition": "user=greta"}, refusals=False)
     move = {"filter": {"partition": "user=greta"}, "to": "user=greta/topic=games"}
     act = api.read(api.send("POST", "memories/move", move, refusals=False), "act_id")
+    api.send("GET", f"acts/{act}", refusals=False)
     api.send("POST", f"acts/{act}/undo", refusals=False)
 
 

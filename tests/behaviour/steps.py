@@ -117,6 +117,7 @@ def link_memories(api: Endpoints) -> None:
     api.send("POST", "links", {**body, "target_id": source}, "to itself")
     for query in (*LIST_QUERIES, {"source_id": source}, {"target_id": target, "kind": "follows"}, {"kind": "No"}):
         api.send("GET", "links", query=query)
+    api.send("GET", f"links/{link}")
     api.send("DELETE", f"links/{link}")
     vote = api.send(
         "POST", "feedback", {"memory_id": target, "feedback": "POSITIVE", "reason": "It helped."}, label="vote"
@@ -125,6 +126,7 @@ def link_memories(api: Endpoints) -> None:
     api.send("POST", "feedback", {"memory_id": target, "feedback": "GREAT"}, "unknown word")
     api.send("POST", "feedback", {"feedback": "POSITIVE"}, "of nothing")
     api.send("GET", f"memories/{target}/feedback")
+    api.send("GET", f"feedback/{vote['results'][0]['id']}")
     api.send("DELETE", f"feedback/{vote['results'][0]['id']}")
     api.send("GET", f"memories/{target}/feedback", None, "withdrawn")
 
@@ -233,6 +235,7 @@ def _write_keys(api: Endpoints) -> None:
             api.recorded[name]["body"] = {**recorded["body"], api.client.names.fields.get("key", "key"): "{secret}"}
     api.send("POST", "keys", {"name": "x", "scopes": ["fly"]}, "unknown scope")
     api.send("GET", "keys")
+    api.send("GET", f"keys/{made['id']}")
     api.send("DELETE", f"keys/{made['id']}")
 
 

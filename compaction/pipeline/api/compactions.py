@@ -32,7 +32,7 @@ from compaction.services.pipeline.states import (
 )
 from compaction.sessions.api.sessions import SessionEndpointBase
 from compaction.tasks import enqueue_compaction
-from memories.store.api.schema import list_operation, operation
+from memories.store.api.schema import IF_MATCH, list_operation, operation
 from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.etags import conditional
@@ -111,6 +111,7 @@ class SessionCompactEndpoint(CompactionEndpointBase):
         tag="compaction",
         request=schemas.CompactSessionInput,
         examples={"Dry run": {"dry_run": True}, "Compact and wait": {"wait": True}},
+        parameters=[IF_MATCH],
     )
     @idempotent_in_steps
     def post(self, request: Request, session_id: UUID) -> Response:
@@ -120,6 +121,7 @@ class SessionCompactEndpoint(CompactionEndpointBase):
             self.begin_slow_request()
         with (tenant_scope if values["wait"] else last_write_scope)(self.tenant_id):
             session = self.session(session_id)
+            self.require_state(session_id)
             if values["dry_run"]:
                 plan = plan_session(session, session_policy(session), is_forced=True)
                 return Response(schemas.DryRunOutput(plan, context={"pressure": session.pressure}).data)

@@ -20,9 +20,9 @@ from compaction.services.sessions.turns import LIVE, SessionTurn
 #: Roles with lasting facts; tool outputs and system instructions remain in the session.
 SPEAKING = frozenset({"user", "assistant"})
 #: The minimum worth of a statement in a summary, and the minimum probability of being lasting in a journal.
-SUMMARY_WORTH_MIN, JOURNAL_LASTING_MIN = 0.2, 0.1
+SUMMARY_WORTH_MIN, JOURNAL_LASTING_MIN = 0.2, 0.12
 #: Statements of at least this worth make a summary longer than planned.
-LONGER_WORTH_MIN = 0.4
+LONGER_WORTH_MIN = 0.36
 
 
 class ExtractiveSummariser:

@@ -48,6 +48,7 @@ class MessageListEndpoint(SessionEndpointBase):
         examples={"A question, a tool call and its result": {"messages": _TURNS}},
     )
     @idempotent
+    @conditional
     def post(self, request: Request, session_id: UUID) -> Response:
         """Append 1 to 500 messages in their order, all of them or none.
 

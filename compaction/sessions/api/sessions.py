@@ -17,11 +17,11 @@ from compaction.sessions.context import build_session_context
 from compaction.sessions.serializers import sessions as schemas
 from compaction.tasks import enqueue_compaction
 from context.receipts.results import ContextRequest
-from memories.store.api.schema import list_operation, operation
+from memories.store.api.schema import IF_MATCH, list_operation, operation
 from memories.store.serializers.answers import content_etag
 from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
-from memories.tenancy.api.etags import conditional
+from memories.tenancy.api.etags import conditional, require_etag
 from memories.tenancy.api.idempotency import idempotent, idempotent_in_steps
 from memories.tenancy.api.permissions import WRITE, readable_partition, require_scope, writable_partition
 from memories.tenancy.scopes import tenant_scope
@@ -41,7 +41,7 @@ _SMALL = {"max_tokens": 2000, "query": "When does Alex like to meet?", "preview"
 class SessionEndpointBase(Endpoint):
     """The base of the endpoints of sessions."""
 
-    scopes = WRITE
+    scopes: dict[str, str] = WRITE
     output: type[Serializer[Any]] = schemas.SessionOutput
 
     def session(self, session_id: UUID, *, is_open: bool = True) -> Session:
@@ -55,6 +55,10 @@ class SessionEndpointBase(Endpoint):
         with tenant_scope(self.tenant_id):
             answer = schemas.SessionOutput(self.session(session_id)).data
         return Response(answer, status=status_code, headers={"ETag": content_etag(answer)})
+
+    def require_state(self, session_id: UUID) -> None:
+        """Raise `StaleVersion` if `If-Match` names another state of the session than the current one."""
+        require_etag(self.request, lambda: str(self.answer(session_id)["ETag"]))
 
     def edited_row(self, session_id: UUID) -> Session:
         """Return the session that `If-Match` is about."""
@@ -154,10 +158,11 @@ class SessionRestoreEndpoint(SessionEndpointBase):
         return self.answer(session_id)
 
 
-class SessionContextEndpoint(Endpoint):
+class SessionContextEndpoint(SessionEndpointBase):
     """The context of a session."""
 
     body_bytes_max = TEXT_BODY_BYTES
+    scopes = {}
 
     @operation(
         "sessions_context",
@@ -168,6 +173,7 @@ class SessionContextEndpoint(Endpoint):
             "What fits the session's window": {},
             "In 2,000 tokens, searching for something else than the last message": _SMALL,
         },
+        parameters=[IF_MATCH],
     )
     @idempotent_in_steps
     def post(self, request: Request, session_id: UUID) -> Response:
@@ -178,6 +184,7 @@ class SessionContextEndpoint(Endpoint):
         values = self.body(schemas.SessionContextInput)
         if not values["preview"]:
             require_scope(self.key, "write")
+        self.require_state(session_id)
         given: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
         context = build_session_context(
             ContextRequest(**given),

@@ -24,6 +24,7 @@ from memories.services.partitions.paths import PartitionPath
 from memories.store.api.schema import operation
 from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
+from memories.tenancy.api.etags import response_with_etag
 from memories.tenancy.api.idempotency import idempotent_in_steps
 from memories.tenancy.api.permissions import readable_partition, require_scope
 from memories.tenancy.audit import record_shown
@@ -109,17 +110,18 @@ class ContextEndpoint(AssemblingEndpoint):
 class ReceiptEndpoint(AssemblingEndpoint):
     """Read a context from its receipt."""
 
-    @operation("context_read", {200: ReceiptOutput}, 404, parameters=[ReceiptInput])
+    @operation("context_read", {200: ReceiptOutput, 304: None}, 404, parameters=[ReceiptInput])
     def get(self, request: Request, receipt_id: UUID) -> Response:
         """The context as the agent received it; `explain=true` adds every candidate and the retrieval plan.
 
-        The audit log records the read, once per key, context and hour.
+        The audit log records the read, once per key, context and hour. Only the response without `explain` has an ETag.
         """
         values = self.query(ReceiptInput)
         with tenant_scope(self.tenant_id):
             stored = read_receipt(tenant_id=self.tenant_id, receipt_id=receipt_id, reach=self.key.partition_prefix)
         self.record_read(receipt_id)
-        return Response(stored.as_answer(explain=values["explain"]))
+        answer = stored.as_answer(explain=values["explain"])
+        return Response(answer) if values["explain"] else response_with_etag(request, answer)
 
 
 class ReceiptListEndpoint(Endpoint):

@@ -15,8 +15,7 @@ from context.services.assembly.signals import SIGNALS
 from context.services.profiles.fields import tuned, tuned_fields
 from memories.services.store.drafts import FieldProblem, is_kind_name
 
-#: The components of ADR-0040, in its order.
-#: The components that every score has, in the order in which receipts store them.
+#: The components of ADR-0040, in its order, which is that of receipts.
 BASE_PARTS = ("relevance", "recency", "usefulness", "confidence", "frequency")
 #: All components that a profile can weigh.
 PART_NAMES = (*BASE_PARTS, *SIGNALS)
@@ -315,10 +314,10 @@ CONVERSATION_RECALL = ScoringProfile(
     adjacent_turn_reach=2,
 )
 
-#: ADR-0119, ADR-0337: fitted to notes and to conversations; usefulness and confidence are set by judgement.
+#: ADR-0119, ADR-0329: fitted to notes and to conversations; usefulness and confidence are set by judgement.
 RECALL = ScoringProfile(
     name="recall",
-    version=3,
+    version=2,
     weights={
         "relevance": 0.39,
         "usefulness": 0.10,
@@ -353,12 +352,8 @@ SHIPPED_PROFILES: Mapping[str, ScoringProfile] = MappingProxyType(
 SHIPPED_VERSIONS: Mapping[tuple[str, int], ScoringProfile] = MappingProxyType(
     {
         (profile.name, profile.version): profile
-        for profile in (
-            *SHIPPED_PROFILES.values(),
-            replace(RECALL, version=1, superseded_min=0.2),
-            replace(RECALL, version=2),
-        )
+        for profile in (*SHIPPED_PROFILES.values(), replace(RECALL, version=1, superseded_min=0.2))
     }
 )
 #: The decisions that justify the built-in profiles.
-SHIPPED_DECISIONS = {"recall": "ADR-0337", "adr-0040": "ADR-0040", "conversation-recall": "ADR-0078"}
+SHIPPED_DECISIONS = {"recall": "ADR-0329", "adr-0040": "ADR-0040", "conversation-recall": "ADR-0078"}

@@ -15,7 +15,7 @@ from memories.store.api.schema import IF_MATCH, PARTITION_PATH, list_operation, 
 from memories.store.serializers.answers import memory_etag
 from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
-from memories.tenancy.api.etags import if_match_version
+from memories.tenancy.api.etags import conditional, if_match_version
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import readable_partition, require_reach, require_whole_tenant, writable_partition
 from memories.tenancy.required_rows import find_row
@@ -229,13 +229,24 @@ class LinkListEndpoint(LinkEndpointBase):
 
 
 class LinkEndpoint(LinkEndpointBase):
-    """End a link."""
+    """Read or end a link."""
+
+    output = serializers.LinkOutput
+
+    def edited_row(self, link_id: int) -> MemoryLink:
+        """Return the link, also an ended one; inside a scope."""
+        return find_row(self._rows().with_id(link_id), MemoryLink, "link")
+
+    @operation("links_read", {200: serializers.LinkOutput, 304: None}, 404)
+    def get(self, request: Request, link_id: int) -> Response:
+        """The link, also an ended one."""
+        return self.answer_with_etag(lambda: self.shown(link_id))
 
     @operation("links_end", {204: None}, 404)
+    @conditional
     def delete(self, request: Request, link_id: int) -> Response:
         """End the link; it stays in history. Ending it again has no effect."""
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
-            link = find_row(self._rows().with_id(link_id), MemoryLink, "link")
-            actions.unlink_memories(link=link, by=self.actor, now=self.now)
+            actions.unlink_memories(link=self.edited_row(link_id), by=self.actor, now=self.now)
         return Response(status=status.HTTP_204_NO_CONTENT)

@@ -9,6 +9,8 @@ from memories.services.time_limits import in_time
 
 #: Characters of an excerpt, and how many of them precede the first matched word.
 EXCERPT_CHARACTERS, LEAD_CHARACTERS = 220, 60
+#: How far before its last character an excerpt may end after a whole word.
+WORD_REACH_CHARACTERS = 24
 #: A word and each of its lexemes have the same first letters, at least this many, after folding.
 SHARED_LETTERS = 2
 
@@ -40,6 +42,8 @@ def excerpt(text: str, matched: Collection[str]) -> list[ExcerptPart]:
         start = text.find(" ", max(hits[0][0] - LEAD_CHARACTERS, 0)) + 1
         start = min(start, hits[0][0])
     end = start + EXCERPT_CHARACTERS
+    if len(text) > end and (space := text.rfind(" ", end - WORD_REACH_CHARACTERS, end + 1)) > 0:
+        end = space
     stretches = [ExcerptPart("… ")] if start else []
     place = start
     for first, last in hits:

@@ -8,6 +8,7 @@ from memories.models import ApiKey
 from memories.store.api.schema import list_operation, operation
 from memories.tenancy.actions.api_keys import create_api_key, revoke_api_key
 from memories.tenancy.api.endpoint import Endpoint
+from memories.tenancy.api.etags import conditional
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import require_whole_tenant
 from memories.tenancy.required_rows import find_row
@@ -45,16 +46,27 @@ class ApiKeyListEndpoint(Endpoint):
 
 
 class ApiKeyEndpoint(Endpoint):
-    """Revoke a key."""
+    """Read or revoke a key."""
 
     scopes = _ADMIN
+    output = ApiKeyOutput
+
+    def edited_row(self, key_id: str) -> ApiKey:
+        """Return the key, also a revoked one, whose partition is within this key's; inside a scope."""
+        rows = ApiKey.objects.for_tenant(self.tenant_id).within(self.key.partition_prefix)
+        return find_row(rows.with_prefix(key_id), ApiKey, "key")
+
+    @operation("keys_read", {200: ApiKeyOutput, 304: None}, 404)
+    def get(self, request: Request, key_id: str) -> Response:
+        """The key without its text, also a revoked one."""
+        return self.answer_with_etag(lambda: self.shown(key_id))
 
     @operation("keys_revoke", {204: None}, 404)
+    @conditional
     def delete(self, request: Request, key_id: str) -> Response:
         """Revoke the key permanently and immediately. Revoking it again has no effect."""
         require_whole_tenant(self.key)
         self.query(EmptyInput)
         with tenant_scope(self.tenant_id):
-            key = find_row(ApiKey.objects.for_tenant(self.tenant_id).with_prefix(key_id), ApiKey, "key")
-            revoke_api_key(key=key, by=self.actor, now=self.now)
+            revoke_api_key(key=self.edited_row(key_id), by=self.actor, now=self.now)
         return Response(status=status.HTTP_204_NO_CONTENT)

@@ -84,6 +84,10 @@ class Endpoint(APIView):
         """Read the clock once; then check key, scope, rate and the size of the body."""
         self.now = timezone.now()
         super().initial(request, *args, **kwargs)
+        method = getattr(self, str(request.method).lower(), None)
+        if "HTTP_IF_MATCH" in request.META and not getattr(method, "reads_if_match", False):
+            detail = "This operation does not support If-Match. Nothing was done."
+            raise RestError("if_match_unsupported", detail, field="If-Match")
         # The middleware has checked that it is a number.
         declared = int(request.META.get("CONTENT_LENGTH") or 0)
         limit = self.body_bytes_max if request.method in {"POST", "PUT", "PATCH"} else SMALL_BODY_BYTES

@@ -36,7 +36,7 @@ def if_match_version(request: Request, current: int) -> int | None:
 
     Raises `StaleVersion` if it names only other versions.
     """
-    if not _has_condition(request):
+    if not has_condition(request):
         return None
     matches = [_VERSION.fullmatch(tag) for tag in _TAG.findall(request.headers["If-Match"])]
     if current not in {int(match[1]) for match in matches if match}:
@@ -53,7 +53,7 @@ def conditional(change: Callable[..., Response]) -> Callable[..., Response]:
 
     @wraps(change)
     def handler(view: Any, request: Request, *args: Any, **ids: Any) -> Response:
-        if not _has_condition(request):
+        if not has_condition(request):
             return change(view, request, *args, **ids)
         request.data  # noqa: B018 - a client may send slowly, so read it before the transaction
         with tenant_scope(view.tenant_id):
@@ -68,13 +68,14 @@ def conditional(change: Callable[..., Response]) -> Callable[..., Response]:
 
 def require_etag(request: Request, current: Callable[[], str]) -> None:
     """Raise `StaleVersion` if `If-Match` names other tags than the current one, which is computed only for that."""
-    if _has_condition(request):
+    if has_condition(request):
         named = {f'"{tag}"' for tag in _TAG.findall(request.headers["If-Match"])}
         if current() not in named:
             raise _stale()
 
 
-def _has_condition(request: Request) -> bool:
+def has_condition(request: Request) -> bool:
+    """Whether `If-Match` names states."""
     return request.headers.get("If-Match", "*").strip() != "*"
 
 

@@ -110,6 +110,14 @@ class AuditEntryQuerySet(TenantRows):
         return self.exclude(Exists(seals.filter(**own))).exclude(Exists(waiting.filter(**own)))
 
 
+class StoredActQuerySet(TenantRows):
+    """Stored acts."""
+
+    def on_memories(self) -> Self:
+        """Acts on memories, as opposed to those that changed other values."""
+        return self.exclude(act="change")
+
+
 class AuditSealQuerySet(TenantRows):
     def last_one(self) -> Any:
         """Return the newest seal, None if there is none."""

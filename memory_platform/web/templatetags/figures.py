@@ -5,9 +5,11 @@ from datetime import datetime
 from functools import lru_cache
 
 from django import template
+from django.template.defaultfilters import stringfilter
 from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.text import Truncator
 from django.utils.timesince import timesince
 
 from memory_platform import __version__
@@ -32,6 +34,8 @@ register.simple_tag(lambda: __version__, name="version")
 register.simple_tag(lambda: NAVIGATION, name="navigation")
 
 USEFULNESS_WITHOUT_VOTES = 0.5
+#: A text is cut inside a word if less than this share of its allowed length would remain.
+_KEPT_SHARE_MIN = 0.5
 
 
 def _figure(name: str, pattern: str, factor: int = 1) -> Callable[[float | None], str]:
@@ -85,6 +89,18 @@ def pluralized(value: int, forms: str) -> str:
     """3|counted:"memory,memories" -> 3 memories."""
     one, many = forms.split(",")
     return counted(value, one, many)
+
+
+@register.filter
+@stringfilter
+def shortened(text: str, most: int) -> str:
+    """Return at most `most` characters of a text; a longer one ends with "…" after a whole word, if one is near."""
+    cut = Truncator(text).chars(most)
+    kept = cut.removesuffix("…")
+    if len(text) <= most or kept == cut:
+        return cut
+    words = kept if text[len(kept) :][:1].isspace() else kept.rpartition(" ")[0]
+    return f"{(words if len(words) >= most * _KEPT_SHARE_MIN else kept).rstrip(' ,;:.')}…"
 
 
 @register.filter

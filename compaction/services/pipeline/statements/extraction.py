@@ -40,6 +40,11 @@ _UNDERSTOOD: Mapping[Form, Sequence[Form]] = {
     Form.TWO_BEFORE: (Form.ALONE, Form.ONE_BEFORE, Form.TWO_BEFORE),
     Form.WITH_QUESTION: (Form.ALONE, Form.WITH_QUESTION),
 }
+#: ADR-0335. A sentence of at most so many words directly after another completes it ("No, spaces. 4"), and at most so
+#: many of them. A reply of at most so many words is kept whole.
+FRAGMENT_WORDS_MAX, FRAGMENTS_MAX, REPLY_WORDS_MAX = 4, 2, 30
+#: A fragment is small talk ("haha nice") from this probability on.
+SMALL_TALK_MIN = 0.5
 #: Maximum characters of each message in a span without statements.
 OPENING_CHARACTERS_MAX = 160
 #: Maximum spans whose statements are cached.
@@ -192,16 +197,48 @@ class _Extraction:
         return best[1] if best else None
 
     def _own(self, number: int, place: int, form: Form, share: float) -> _Run | None:
-        """The sentence with those before it that the form needs."""
-        read, first = self._parsed[number], place - _BEFORE[form]
-        claim = read.opened(read.sentences[place].text)
+        """The sentence with those before it that the form needs, and with the fragments that complete it."""
+        read, first, last = self._parsed[number], place - _BEFORE[form], self._last_fragment(number, place)
+        claim = read.opened(self._words(number, place, last))
         if first < 0 or not claim or any(not self._is_context(number, one, place) for one in range(first, place)):
             return None
-        start, end = read.sentences[first].start, read.sentences[place].end
-        text = claim if first == place else read.opened(run_text(read.message.content, start, end))
+        text = claim if first == place else read.opened(self._words(number, first, last))
         if not text or filters.is_unfit(text):
             return None
         return _Run(text, claim, (read.message.id,), read.message.speaker, share)
+
+    def _words(self, number: int, first: int, last: int) -> str:
+        """The words of a message from one of its sentences to another."""
+        read = self._parsed[number]
+        if first == last:
+            return read.sentences[first].text
+        return run_text(read.message.content, read.sentences[first].start, read.sentences[last].end)
+
+    def _last_fragment(self, number: int, place: int) -> int:
+        """The place of the last fragment that completes a sentence; its own place without one."""
+        last, places = place, len(self._parsed[number].sentences)
+        for following in range(place + 1, min(place + 1 + FRAGMENTS_MAX, places)):
+            if not self._is_context(number, following, place) or not self._completes(number, following):
+                break
+            last = following
+        return last
+
+    def _completes(self, number: int, place: int) -> bool:
+        """Whether a sentence is a fragment, and neither a question nor an acknowledgement nor small talk."""
+        read = self._parsed[number]
+        text = read.opened(read.sentences[place].text)
+        is_short = 0 < len(text.split()) <= FRAGMENT_WORDS_MAX
+        is_small_talk = self._predictions[number][place].kinds["Z"] >= SMALL_TALK_MIN
+        return is_short and not is_small_talk and not filters.is_question(text)
+
+    def _reply(self, number: int, place: int) -> str:
+        """The whole paragraph of a short reply, otherwise the sentence with the fragments that complete it."""
+        places = range(len(self._parsed[number].sentences))
+        same = [one for one in places if self._is_context(number, one, place)]
+        whole = self._words(number, same[0], same[-1])
+        if len(whole.split()) <= REPLY_WORDS_MAX:
+            return whole
+        return self._words(number, place, self._last_fragment(number, place))
 
     def _is_context(self, number: int, place: int, claim: int) -> bool:
         """Whether a sentence is in the same text as the claim and gives no orders."""
@@ -220,7 +257,7 @@ class _Extraction:
         if before.message.speaker == read.message.speaker:
             return None
         question_text = before.opened(before.sentences[question].text) or before.sentences[question].text
-        reply = filters.strip_emoji(read.sentences[place].text)
+        reply = filters.strip_emoji(self._reply(number, place))
         label = f"{read.message.speaker}: " if read.message.speaker else ""
         text = f'"{question_text}" – {label}{reply}'
         if filters.is_unfit(text) or filters.is_injection(question_text, before.language):

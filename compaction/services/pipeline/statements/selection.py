@@ -22,8 +22,6 @@ NEW_SHARE_MIN = 0.4
 ROUNDS_MAX = 4
 #: Values that differ by less count as equal: then rarer words come first.
 VALUE_STEP = 0.05
-#: A statement of the usual length keeps its value; longer ones count less, the label included.
-USUAL_TOKENS, LABEL_TOKENS = 25, 3
 
 
 def choose_statements(
@@ -82,9 +80,7 @@ class _Choice:
     def _order(self, number: int) -> tuple[bool, float, float, int]:
         """Return the sort key: text of a person first, then the highest worth, then the rarest words."""
         statement = self._statements[number]
-        value = statement.worth * kind_weight(statement.kind)
-        length = (self._costs[number] + LABEL_TOKENS) / USUAL_TOKENS
-        value = round(value / length / VALUE_STEP)
+        value = round(statement.worth * kind_weight(statement.kind) / VALUE_STEP)
         return not statement.is_edited, -value, -sum(self._weights[number].values()), number
 
     def _parts_of(self, number: int) -> list[int]:

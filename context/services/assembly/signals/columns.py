@@ -150,9 +150,7 @@ class CandidatePool:
         found = [self._vectors.get(self.rows[place]["id"]) for place in places]
         size = next((len(vector) for vector in found if vector is not None), 0)
         rows = [np.zeros(size) if vector is None else vector for vector in found]
-        # half the time of an array of arrays
-        joined = np.concatenate(rows or [np.zeros(0)], dtype=np.float32, casting="same_kind")
-        return joined.reshape(len(places), size)
+        return np.array(rows, dtype=np.float32).reshape(len(places), size)
 
 
 def inner_products(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> npt.NDArray[Any]:

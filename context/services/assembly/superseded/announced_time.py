@@ -8,7 +8,6 @@ time when it is stored. English, German and Spanish are supported, each with its
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from itertools import chain
 from typing import NamedTuple
 
 #: ADR-0329. A longer text is read up to here.
@@ -39,11 +38,8 @@ _UNITS = {"week": "w", "woche": "w", "month": "m", "monat": "m", "year": "y", "j
 #: What a date follows, by language.
 _START = re.compile(
     r"\b(?:(?P<en>from|as of|starting(?: from| on)?|beginning|effective(?: from)?|on (?:and|or) after|takes? over on|"
-    r"(?:rises?|goes up|goes down|drops?|falls?|increases?|(?:is|will be) (?:raised|lowered|reduced|increased|cut)) to "
-    r"[\w.,€£$%]{1,20} on)|"
-    r"(?P<de>ab(?: dem)?|(?:steigt|sinkt|übernimmt) (?:am|zum)|"
-    r"(?:wird|werden) (?:am|zum)(?=.{6,60}\b(?:angehoben|erhöht|gesenkt|geändert|umgestellt)\b))|"
-    r"(?P<es>a partir del?|desde(?: el)?)) ",
+    r"(?:rises?|goes up|goes down|drops?|falls?|increases?) to [\w.,€£$%]{1,20} on)|"
+    r"(?P<de>ab(?: dem)?|(?:steigt|sinkt|übernimmt) (?:am|zum))|(?P<es>a partir del?|desde(?: el)?)) ",
     re.IGNORECASE,
 )
 #: Words after which "from" names a source or the start of an event.
@@ -78,12 +74,6 @@ def _dates(language: str) -> tuple[re.Pattern[str], ...]:
 
 
 _DATES = {language: _dates(language) for language in _MONTHS}
-#: English months that are also names of persons.
-_NAMES = frozenset(("april", "may", "june", "august"))
-#: Words that make a date the start without a word before it: "1 June onwards", "on 1 June ... from that day".
-_ONWARDS = re.compile(r" (?:onwards?\b|on(?=[,.;:]))", re.IGNORECASE)
-_CAPITAL = re.compile(r" [A-ZÀ-Þ]")
-_THAT_DAY = re.compile(r"\b(?:from|on|as of) that (?:day|date)\b", re.IGNORECASE)
 
 
 class AnnouncedTime(NamedTuple):
@@ -130,22 +120,16 @@ def announced_time(text: str) -> AnnouncedTime | None:
             continue
         matches = (pattern.match(text, start.end()) for pattern in _DATES[start.lastgroup or "en"])
         match = next((one for one in matches if one), None)
-        if match and not _is_month_alone(match, word):
-            return _time_of(match.groupdict())
-    refers_back = _THAT_DAY.search(text) is not None
-    for match in chain.from_iterable(pattern.finditer(text) for pattern in _DATES["en"][1:3]):
-        if refers_back or _ONWARDS.match(text, match.end()):
+        if match and not (word in ("from", "desde") and _is_month_alone(match)):
             return _time_of(match.groupdict())
     return None
 
 
-def _is_month_alone(match: re.Match[str], word: str) -> bool:
-    """Whether the month after this word may be the name of a person ("from June") or no start ("desde mayo": since)."""
+def _is_month_alone(match: re.Match[str]) -> bool:
+    """Whether the name may be that of a person ("from June"), or mean "since"."""
     named = match.groupdict()
     has_more = named.get("day") or named.get("year") or match.string.startswith(" on", match.end())
-    month = named.get("month") or ""
-    is_name = month.lower() in _NAMES or not month[:1].isupper() or _CAPITAL.match(match.string, match.end())
-    return bool(month) and not has_more and (word == "desde" or (word == "from" and bool(is_name)))
+    return bool(named.get("month")) and not has_more
 
 
 def _next_of(unit: str, midnight: datetime) -> datetime:

@@ -1,8 +1,7 @@
 """Pairs of candidates that state the same attribute of the same thing with another value: a learned judgement.
 
-The most relevant candidates and those that resemble the first of them are compared, each two by their words, values,
-vectors and times. A logistic function of these features gives the probability that they are rivals (`python -m
-benchmarks.learn_rivals` learns its weights).
+Each two of the most relevant candidates are compared by their words, values, vectors and times. A logistic function of
+these features gives the probability that they are rivals (`python -m benchmarks.learn_rivals` learns its weights).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,9 +22,8 @@ from memories.services.time_limits import in_time
 
 Matrix = npt.NDArray[np.float64]
 
-#: ADR-0337. The numbers of candidates that are compared with each other: the most relevant ones, and others whose
-#: vectors are nearest to one of the first `ORIGINS_MAX` of these. A replacement may share no word with the query.
-RELEVANT_MAX, NEAREST_MAX, ORIGINS_MAX = 20, 20, 3
+#: ADR-0119. The number of the most relevant candidates that are compared with each other.
+COMPARED_MAX = 40
 #: ADR-0119. Two statements without a word in common are rivals only from this cosine on.
 COSINE_MIN = 0.3
 #: ADR-0329. The number of the likeliest successors that count for a memory.
@@ -35,27 +33,27 @@ VERSION_MIN = 0.1
 #: ADR-0119. A longer time between two statements has no additional effect.
 DAYS_APART_MAX = 60.0
 #: ADR-0119. The log-odds that two statements are rivals: this, plus the weighted features of `pair_features`.
-INTERCEPT = -2.897
+INTERCEPT = -3.477
 FEATURE_WEIGHTS: Mapping[str, float] = MappingProxyType(
     {
-        "cosine": -0.395,
-        "relevance_least": 5.150,
-        "relevance_newer": -1.550,
-        "shared_words_older": 3.527,
-        "same_number": 1.130,
-        "other_number": 0.695,
-        "same_unit": 0.820,
-        "other_identifier": -1.324,
-        "other_value_newer": 0.100,
-        "change_newer": 0.676,
-        "reversal_newer": 0.471,
-        "days_apart": 1.009,
-        "length_older": -1.012,
-        "nearness_rank": -0.736,
-        "words_rank": -0.665,
-        "message_older": -1.158,
-        "message_newer": -1.883,
-        "same_session": 4.095,
+        "cosine": -0.006,
+        "relevance_least": 5.309,
+        "relevance_newer": -1.569,
+        "shared_words_older": 3.852,
+        "same_number": 1.188,
+        "other_number": 0.793,
+        "same_unit": 0.730,
+        "other_identifier": -1.181,
+        "other_value_newer": 0.104,
+        "change_newer": 0.671,
+        "reversal_newer": 0.497,
+        "days_apart": 1.008,
+        "length_older": -0.997,
+        "nearness_rank": -0.725,
+        "words_rank": -0.664,
+        "message_older": -1.373,
+        "message_newer": -2.065,
+        "same_session": 4.404,
     }
 )
 #: Prevents a division by zero.
@@ -75,7 +73,7 @@ class Rivals:
 
 
 def find_rivals(pool: CandidatePool, successors: Mapping[UUID, Sequence[UUID]] = MappingProxyType({})) -> Rivals:
-    """Return the rivals among the compared candidates; `successors` name the memories that replace one for sure.
+    """Return the rivals among the most relevant candidates; `successors` name the memories that replace one for sure.
 
     A candidate without a known time has no rivals.
     """
@@ -115,18 +113,10 @@ def find_rivals(pool: CandidatePool, successors: Mapping[UUID, Sequence[UUID]] =
 
 
 def compared_places(pool: CandidatePool) -> Places:
-    """Return the places of the compared candidates: the most relevant first, then those that resemble the first ones.
-
-    A candidate without a known time is not compared. Without vectors, all are the most relevant.
-    """
+    """Return the places of the most relevant candidates with a known time, most relevant first."""
     strength = np.where(np.isfinite(pool.created), pool.strength, 0.0)
-    ordered = np.argsort(-strength, kind="stable")[: np.count_nonzero(strength > 0.0)]
-    relevant, others = ordered[:RELEVANT_MAX], ordered[RELEVANT_MAX:]
-    if not len(others):
-        return relevant
-    vectors = pool.vectors_of(ordered.tolist())
-    nearness = inner_products(vectors[RELEVANT_MAX:], vectors[:ORIGINS_MAX]).max(axis=1)
-    return np.concatenate([relevant, others[np.argsort(-nearness, kind="stable")[:NEAREST_MAX]]])
+    places = np.argsort(-strength, kind="stable")[:COMPARED_MAX]
+    return places[strength[places] > 0.0]
 
 
 def read_statements(pool: CandidatePool, places: Places) -> list[Statement]:

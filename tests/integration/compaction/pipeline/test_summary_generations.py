@@ -219,14 +219,14 @@ def test_facts_lost_from_an_earlier_generation_can_be_appended(
 
 
 def test_low_retention_of_earlier_generations_waits_for_review(
-    admin: APIClient, tenant: Tenant, session: dict[str, Any]
+    admin: APIClient, tenant: Tenant, long_session: dict[str, Any]
 ) -> None:
     set_policy(tenant, has_journal=False, retention_floor=0.0, summary_share=0.05)
-    first = compact(admin, session)["compaction"]
+    first = compact(admin, long_session)["compaction"]
     assert first["retention"]["share"] < 0.85
     set_policy(tenant, has_journal=True, retention_floor=1.0)
-    append(admin, session, *conversation(30, start=100))
-    second = compact(admin, session)["compaction"]
+    append(admin, long_session, *conversation(30, start=100))
+    second = compact(admin, long_session)["compaction"]
     assert second["state"] == "proposed"
     assert facts(first, "missing") & facts(second, "missing")
     lost_before = {text for kind, text in facts(first, "missing") if kind == "identifier"}

@@ -214,6 +214,13 @@ def test_two_proposals_are_compared_and_the_earlier_one_is_taken(
     assert (as_decided(proposal).state, as_decided(newer).state) == ("superseded", "proposed")
 
 
+def test_equal_proposals_are_shown_as_equal(client: Client, tenant: Tenant, proposal: Compaction) -> None:
+    newer = made_anew(client, tenant, proposal)
+    response = client.get(page("compaction-compare", tenant, newer.pk))
+    assert "None: both texts are the same." in text_of(response)
+    assert "word by word" not in text_of(response)
+
+
 def test_nothing_to_compare_leads_to_the_review(client: Client, tenant: Tenant, proposal: Compaction) -> None:
     response = client.get(page("compaction-compare", tenant, proposal.pk))
     assert response["Location"] == page("compaction", tenant, proposal.pk)

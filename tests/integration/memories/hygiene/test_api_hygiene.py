@@ -79,6 +79,30 @@ def test_merge_keeps_one_and_is_undone(api: APIClient, tenant: Tenant) -> None:
     assert len(rows_of(api)) == 1
 
 
+def test_act_is_refused_if_the_dry_run_would_have_another_result_now(api: APIClient, tenant: Tenant) -> None:
+    make_pairs(tenant, 2)
+    first, second = rows_of(api)
+    keep = first["memories"][0]["id"]
+    merge = {"action": "merge", "ids": [first["id"]], "keep": keep}
+    seen = api.post(f"{HYGIENE}/near_duplicate", {**merge, "dry_run": True})["ETag"]
+    headers = {"If-Match": seen}
+    for other in ({"ids": [second["id"]]}, {"action": "dismiss"}):
+        other = {name: value for name, value in {**merge, **other}.items() if name != "keep"}
+        assert_problem(api.post(f"{HYGIENE}/near_duplicate", other, headers=headers), 412, "stale_version", "If-Match")
+    api.patch(f"{MEMORIES}/{keep}", {"pinned": True})
+    assert_problem(api.post(f"{HYGIENE}/near_duplicate", merge, headers=headers), 412, "stale_version", "If-Match")
+    assert len(rows_of(api)) == 2
+    headers = {"If-Match": api.post(f"{HYGIENE}/near_duplicate", {**merge, "dry_run": True})["ETag"]}
+    done = api.post(f"{HYGIENE}/near_duplicate", merge, headers=headers).json()
+    assert done["kept"] == [keep]
+
+    stored = api.get(f"/api/v1/acts/{done['act_id']}")
+    assert (stored.json()["action"], stored.json()["undone_at"]) == ("merge", None)
+    undo, headers = f"/api/v1/acts/{done['act_id']}/undo", {"If-Match": stored["ETag"]}
+    assert api.post(undo, headers=headers).status_code == 200
+    assert_problem(api.post(undo, headers=headers), 412, "stale_version", "If-Match")
+
+
 def test_dismissed_rows_leave_the_list_until_undone(api: APIClient, tenant: Tenant) -> None:
     make_pairs(tenant)
     ids = [row["id"] for row in rows_of(api)]

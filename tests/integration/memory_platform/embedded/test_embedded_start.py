@@ -32,6 +32,8 @@ STOP_MAX_SECONDS = 60.0
 START_MAX_SECONDS = 300.0
 REFUSE_MAX_SECONDS = 120.0
 CHECKPOINT_MAX_SECONDS = 60.0
+#: From a kill to the next process, on a machine with a free core; with n processes for each core, n times as long.
+RESTART_MAX_SECONDS = 3.0
 MIB = 1024 * 1024
 TO_RECOVER = "SELECT pg_current_wal_lsn() - redo_lsn FROM pg_control_checkpoint()"
 PARTS = ("PostgreSQL", "Redis", "worker", "beat", "watcher", "web")
@@ -204,9 +206,11 @@ def little_is_left_to_recover(running: Start) -> None:
 def each_killed_part_starts_again(running: Start) -> None:
     statuses = set()
     for name in PARTS:
-        old = running.pid_of(name)
+        old, killed_at = running.pid_of(name), time.monotonic()
         os.kill(old, signal.SIGKILL)
         running.wait_until(lambda old=old, name=name: running.pid_of(name) not in {0, old})
+        crowding = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+        assert time.monotonic() - killed_at < RESTART_MAX_SECONDS * crowding, name
         statuses |= {running.status_of("/sign-in"), running.status_of("/api/v1/memories")}
         assert f"{name} ended (signal 9) and is restarted at once." in running.errors
     running.wait_until(lambda: running.status_of("/sign-in") == 200)

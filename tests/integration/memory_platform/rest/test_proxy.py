@@ -192,20 +192,23 @@ def test_requests_that_are_too_large_are_problems(proxy: Proxy) -> None:
     assert_problem(proxy.get("/api/v1/memories", {"X-Long": "a" * 9_000}), 431, "headers_too_large")
     assert_problem(proxy.get("/api/v1/memories", {"X-Long": "a" * 200_000}), 431, "headers_too_large")
     assert_problem(proxy.send("POST", "/api/v1/memories", b" " * (8 * MIB + 1)), 413, "too_large")
-    refused = proxy.send("POST", "/api/v1/memories", b" " * (16 * MIB + 1))
-    assert assert_problem(refused, 413, "too_large")["detail"] == "The body is larger than 16 MiB."
+    for size in (24, 40, 60):
+        assert_problem(proxy.send("POST", "/api/v1/memories", b" " * (size * MIB)), 413, "too_large")
+    refused = proxy.send("POST", "/api/v1/memories", b" " * (60 * MIB + 1))
+    assert assert_problem(refused, 413, "too_large")["detail"] == "The body is larger than 60 MiB."
     assert refused[0].headers["Retry-After"] is None, "it would be refused again"
 
 
 def test_browsers_get_pages_for_requests_that_are_too_large(proxy: Proxy) -> None:
-    """The web process refuses the first body, and the proxy the second."""
+    """The web process refuses the first two bodies, and the proxy the third."""
     form = {
         **BROWSER,
         "Content-Type": "application/x-www-form-urlencoded",
         "Cookie": f"{settings.CSRF_COOKIE_NAME}={'a' * 32}",
         "Origin": f"https://localhost:{proxy.port}",
     }
-    for size, title in ((16 * MIB, b"Form or file too large"), (16 * MIB + 1, b"<h1>Request Entity Too Large</h1>")):
+    own, of_proxy = b"Form or file too large", b"<h1>Request Entity Too Large</h1>"
+    for size, title in ((16 * MIB, own), (40 * MIB, own), (60 * MIB + 1, of_proxy)):
         response, content = proxy.send("POST", "/sign-in", b" " * size, form)
         assert (response.status, response.headers["Content-Type"]) == (413, "text/html; charset=utf-8")
         assert title in content

@@ -46,6 +46,12 @@ def test_worth_decides_first_and_rare_words_between_equals() -> None:
     assert chosen([likely, unlikely], 24) == [likely.body]
 
 
+def test_short_statement_does_not_come_before_a_longer_one_of_higher_worth() -> None:
+    short = statement("Not the blue one.", worth=0.5)
+    long = statement("We rent the van of the agency in Leeds from Monday to Friday for 420 euros.", worth=0.7)
+    assert chosen([short, long], 30) == [long.body]
+
+
 def test_what_is_said_twice_is_chosen_once() -> None:
     first = statement("The visit of the engineer is on Tuesday 21 April.", "decision")
     again = statement("So the visit of the engineer is on Tuesday 21 April.", "decision")

@@ -79,6 +79,28 @@ def test_sentence_that_is_not_understood_alone_takes_those_before_it_along() -> 
     assert run.claim == "It must never run for more than an hour."
 
 
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("The alarm limit of 1240 degrees is too high for this clay. 1225", "1225"),
+        ("We never use tabs in the parser. Spaces. 4", "4"),
+        ("We never use real candles in the church. Haha nice!", "church."),
+        ("We never use real candles in the church. Ok?", "church."),
+        ("We never use real candles in the church. They set fire to a sleeve last year.", "church."),
+    ],
+)
+def test_fragments_stay_with_the_sentence_that_they_complete(said: str, kept: str) -> None:
+    first = next(one for one in texts(("Ann", said)) if one.startswith(f"Ann: {said[:12]}"))
+    assert first.endswith(kept)
+
+
+def test_short_reply_stays_whole_in_its_pair() -> None:
+    turns = (("Bot", "When can the mechanic come?"), ("Ann", "Friday at nine. Never in the mornings of school days."))
+    pairs = [one for one in texts(*turns) if one.startswith('Assistant: "When')]
+    reply = "Friday at nine. Never in the mornings of school days."
+    assert pairs == [f'Assistant: "When can the mechanic come?" – Ann: {reply}']
+
+
 def test_runs_stay_within_one_paragraph_and_one_kind_of_text() -> None:
     spoken = "The pump in the cellar leaks.\n\n- It must never run for more than an hour.\n\nIt costs 40 euros."
     assert not any("leaks" in text and "hour" in text for text in texts(("Ann", spoken)))

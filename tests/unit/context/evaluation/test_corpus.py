@@ -389,7 +389,7 @@ def test_what_is_no_conversation_is_told(tmp_path: Path, text: str, code: str) -
         for name, memories, questions, each in (
             ("corpora", 400, 150, 10),
             ("learning", 170, 125, 4),
-            ("held_out", 170, 125, 4),
+            ("held_out", 160, 110, 3),
         )
         for folder in sorted((PROJECT / "benchmarks" / name).iterdir())
     ],

@@ -20,7 +20,8 @@ def test_matched_words_are_marked_wherever_they_stand() -> None:
 
 
 def test_text_without_a_match_is_shown_from_its_beginning() -> None:
-    assert shown("word " * 100) == ("word " * 100)[:EXCERPT_CHARACTERS] + "…"
+    assert shown("word " * 100) == ("word " * 100)[:EXCERPT_CHARACTERS].rstrip() + "…"
+    assert shown("longer " * 100).endswith(" longer…")
     assert excerpt("short", set()) == [ExcerptPart("short")]
 
 

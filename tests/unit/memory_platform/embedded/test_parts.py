@@ -12,13 +12,13 @@ import pytest
 
 from memory_platform.embedded import supervisor
 from memory_platform.embedded.config import config_from
-from memory_platform.embedded.parts import STABLE_SECONDS, Part, describe_end, restart_wait_seconds
+from memory_platform.embedded.parts import KILLED_WAIT_SECONDS, STABLE_SECONDS, Part, describe_end, restart_wait_seconds
 from memory_platform.embedded.processes import ChildProcess
 
 
 class Ended:
     def __init__(self, returncode: int) -> None:
-        self.returncode = returncode
+        self.returncode, self.pid = returncode, 0
 
 
 def ended(code: int) -> ChildProcess:
@@ -44,6 +44,42 @@ def test_part_that_keeps_failing_at_its_start_waits_longer_until_it_has_run_for_
 def test_part_that_is_killed_again_and_again_restarts_within_half_a_second() -> None:
     part = Part(lambda: ended(-9), ended(-9), started_at=100.0)
     assert [part.record_end(100.0 + number) for number in range(6)] == [0.0, *[0.5] * 5]
+
+
+def test_killed_part_is_started_within_the_wait_and_one_look_of_the_supervisor_at_its_parts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The clock is that of the supervisor, so the seconds are its own, whatever else the machine does."""
+    clock = [100.0]
+    ends = [100.05 + 5 * number for number in range(6)]
+    started: list[float] = []
+
+    class Child:
+        def __init__(self) -> None:
+            self.name, self.log, self.process = "beat", Path("logs/beat.log"), Ended(-9)
+
+        def is_running(self) -> bool:
+            return clock[0] < ends[len(started)]
+
+    def start() -> ChildProcess:
+        started.append(clock[0])
+        return cast("ChildProcess", Child())
+
+    def pause() -> None:
+        clock[0] += supervisor.SUPERVISOR_POLL_SECONDS
+        if len(started) == len(ends) - 1:
+            raise supervisor.StopRequested
+
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    watched = supervisor.Supervisor(config_from(os.environ), StringIO())
+    monkeypatch.setattr(watched, "_pause", pause)
+    monkeypatch.setattr(watched, "_record", lambda: None)
+    monkeypatch.setattr("memory_platform.embedded.processes.signal_group", lambda *_: None)
+    watched._apps = [Part(start, cast("ChildProcess", Child()), started_at=0.0)]
+    with pytest.raises(supervisor.StopRequested):
+        watched._watch()
+    waits = [at - end for at, end in zip(started, ends, strict=False)]
+    assert max(waits) <= KILLED_WAIT_SECONDS + 2 * supervisor.SUPERVISOR_POLL_SECONDS < 1.0, waits
 
 
 def test_part_that_cannot_be_started_waits_longer_however_long_it_ran_before() -> None:

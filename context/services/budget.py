@@ -17,7 +17,7 @@ from context.services.assembly.model_catalog import (
 )
 from memories.services.tokens import TokenTableError, count_tokens, count_tokens_around
 
-# SPEC, Budgets. The response reserve: a share of the window, then at most, then at least so many tokens.
+# SPEC, Budgets. The response reserve: a share of the window, and its maximum and minimum in tokens.
 RESPONSE_RESERVE_SHARE = 0.15
 MAX_RESPONSE_RESERVE_TOKENS = 4_096
 MIN_RESPONSE_RESERVE_TOKENS = 500

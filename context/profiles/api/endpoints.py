@@ -165,10 +165,10 @@ class ScoringProfileEndpoints(ProfileEndpoints):
     @operation("profiles_publish", _ONE, 404, request=PublishInput, examples=_NEWEST | _WORSE, parameters=[IF_MATCH])
     @idempotent
     def publish(self, request: Request, name: str) -> Response:
-        """Publish a version that was evaluated beside the profile in use, with the argument for it.
+        """Publish a version that was compared with the profile in use, with the argument for it.
 
         Both need a finished evaluation on one corpus with 30 shared questions: 409 `not_evaluated`,
-        `baseline_not_evaluated` or `too_few_questions`. Where the version is worse or not clearly better, a reason is
+        `baseline_not_evaluated` or `too_few_questions`. If the version is worse or not clearly better, a reason is
         needed: 400 `reason_required`. The profile in use is the active version, else the profile assigned to the
         tenant, else `adr-0040`.
         """

@@ -54,7 +54,7 @@ class ProfileField:
 
     @property
     def unit(self) -> str:
-        """The plural of the unit, shown beside an input."""
+        """The plural of the unit, shown next to an input."""
         return self.units[1]
 
     @property

@@ -167,7 +167,7 @@ def plan_vector_search(scope: ScopeSize, *, wanted: int) -> VectorPlan:
 
 @dataclass(frozen=True)
 class TextQuery:
-    """`lexemes` rank the rows that contain one of `matched`; with `newest`, only among so many newest rows in scope."""
+    """`lexemes` rank the rows that contain one of `matched`; with `newest`, only this many newest rows in scope."""
 
     lexemes: Sequence[str]
     matched: Sequence[str]

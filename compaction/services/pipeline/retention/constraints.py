@@ -11,7 +11,7 @@ from compaction.services.pipeline.statements.languages import stop_words
 
 #: Words are compared by this many first letters, so that inflections count.
 CONSTRAINT_STEM_CHARACTERS = 5
-#: Other words state a constraint if so many of its content words, and all its figures and names, are in one sentence
+#: Other words state a constraint if this share of its content words, and all its figures and names, are in one sentence
 #: with the same polarity.
 SAME_WORDS_SHARE = 0.65
 #: A sentence without an end is read in pieces of about this length.

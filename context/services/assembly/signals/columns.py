@@ -82,7 +82,7 @@ class CandidatePool:
         last = np.flatnonzero(is_last)
         own = np.cumsum(is_last) - is_last  # the number of the position of each message among all positions
         sessions, positions = sessions[last], positions[last]
-        # a position so far off is at most so many positions further on
+        # the positions of rows that are `step` rows apart differ by at least `step`
         for step in range(1, REACH + 1):
             is_same = sessions[step:] == sessions[:-step]
             apart = positions[step:] - positions[:-step]

@@ -125,7 +125,7 @@ def _hour_named(word: Word, language: LanguageVocabulary) -> int:
 
 
 def _clock_before(hour: int, minutes: int) -> str:
-    """Return the time so many minutes after an hour, or before it if negative."""
+    """Return the time that is `minutes` after an hour, or before it if they are negative."""
     past = hour * _MINUTES + minutes
     return _clock(past // _MINUTES or _NOON, past % _MINUTES)
 

@@ -40,8 +40,8 @@ _UNDERSTOOD: Mapping[Form, Sequence[Form]] = {
     Form.TWO_BEFORE: (Form.ALONE, Form.ONE_BEFORE, Form.TWO_BEFORE),
     Form.WITH_QUESTION: (Form.ALONE, Form.WITH_QUESTION),
 }
-#: ADR-0335. A sentence of at most so many words directly after another completes it ("No, spaces. 4"), and at most so
-#: many of them. A reply of at most so many words is kept whole.
+#: ADR-0335. Maximum words of a fragment, which completes the sentence before it ("We use no tabs. Spaces."), maximum
+#: fragments of a sentence, and maximum words of a reply that is kept whole.
 FRAGMENT_WORDS_MAX, FRAGMENTS_MAX, REPLY_WORDS_MAX = 4, 2, 30
 #: A fragment is small talk ("haha nice") from this probability on.
 SMALL_TALK_MIN = 0.5

@@ -330,6 +330,7 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "COMPONENT_SPLIT_REQUEST": True,
+    "DEFAULT_GENERATOR_CLASS": "memory_platform.rest.docs.DocumentGenerator",
     # Names of enumerations that fields with different names share.
     "ENUM_NAME_OVERRIDES": {
         "SummaryStyleEnum": ["compact", "detailed"],
@@ -359,6 +360,8 @@ SPECTACULAR_SETTINGS = {
         "deepLinking": True,
         "validatorUrl": None,
         "filter": True,
+        # From 150 open rows on, it renders only those in view, which a search in the page does not find.
+        "docExpansion": "none",
         "defaultModelsExpandDepth": 0,
         "displayRequestDuration": True,
     },

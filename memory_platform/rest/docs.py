@@ -1,4 +1,4 @@
-"""Hooks of the OpenAPI document: summaries, examples, a reading order and the quick start."""
+"""The generator and the hooks of the OpenAPI document: summaries, examples, a reading order and the quick start."""
 
 import json
 import re
@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from functools import cache
 from http import HTTPStatus
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from django.conf import settings
+from drf_spectacular.generators import SchemaGenerator
 
 _FOLDER = Path(__file__).parent
 #: The order of the operations of one URL.
@@ -26,6 +28,19 @@ _USUAL_ERRORS = {
 }
 _KEY_REUSED = ("idempotency_key_reused", "This Idempotency-Key was already used for another request.", "")
 _URL_PARAMETER = re.compile(r"\{(\w+?)(?:_id)?\}")
+
+_GENERATION = Lock()
+
+
+class DocumentGenerator(SchemaGenerator):
+    """Generates one document at a time.
+
+    drf-spectacular loads its extensions during the first document, and a simultaneous second one fails.
+    """
+
+    def get_schema(self, request: Any = None, public: bool = False) -> Any:
+        with _GENERATION:
+            return super().get_schema(request, public)  # type: ignore[no-untyped-call]
 
 
 def add_operation_summaries(result: dict[str, Any], **_: Any) -> dict[str, Any]:

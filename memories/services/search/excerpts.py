@@ -42,7 +42,8 @@ def excerpt(text: str, matched: Collection[str]) -> list[ExcerptPart]:
         start = text.find(" ", max(hits[0][0] - LEAD_CHARACTERS, 0)) + 1
         start = min(start, hits[0][0])
     end = start + EXCERPT_CHARACTERS
-    if len(text) > end and (space := text.rfind(" ", end - WORD_REACH_CHARACTERS, end + 1)) > 0:
+    shown = max((last for _, last in hits if last <= end), default=0)
+    if len(text) > end and (space := text.rfind(" ", max(end - WORD_REACH_CHARACTERS, shown), end + 1)) > 0:
         end = space
     stretches = [ExcerptPart("… ")] if start else []
     place = start

@@ -13,6 +13,7 @@ from django.http import HttpRequest, UnreadablePostError
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 from rest_framework import status
+from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import Serializer
@@ -85,7 +86,8 @@ class Endpoint(APIView):
         self.now = timezone.now()
         super().initial(request, *args, **kwargs)
         method = getattr(self, str(request.method).lower(), None)
-        if "HTTP_IF_MATCH" in request.META and not getattr(method, "reads_if_match", False):
+        is_edit = method is not None and request.method not in SAFE_METHODS
+        if is_edit and "HTTP_IF_MATCH" in request.META and not getattr(method, "reads_if_match", False):
             detail = "This operation does not support If-Match. Nothing was done."
             raise RestError("if_match_unsupported", detail, field="If-Match")
         # The middleware has checked that it is a number.

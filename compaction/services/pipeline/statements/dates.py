@@ -111,7 +111,8 @@ def _expressions(language: Language) -> Iterator[tuple[str, Callable[..., str]]]
     # "in two weeks after the delivery" is not counted from the day of the message
     ahead = rf"(?! (?:{'|'.join(given.get('anchors', ['$']))})\b)"
     for expression, unit, sign in given.get("ago", []):
-        yield expression.replace("NUMBER", spelled) + ahead, partial(_counted, language=language, unit=unit, sign=sign)
+        counted = expression.replace("NUMBER", spelled) + (ahead if sign > 0 else "")
+        yield counted, partial(_counted, language=language, unit=unit, sign=sign)
 
 
 def _dated(day: date, language: Language) -> str:

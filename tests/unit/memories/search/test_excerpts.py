@@ -36,6 +36,7 @@ def test_match_at_the_cut_is_not_half_marked() -> None:
     text = "x " * (EXCERPT_CHARACTERS // 2 - 2) + "needle"
     assert "[" not in shown(f"needle {text}", "absent")
     assert shown(f"first {text}", "first", "needle").count("[") == 1
+    assert shown(f"{'x ' * ((EXCERPT_CHARACTERS - 6) // 2)}needle, and more", "needle").endswith("[needle]…")
 
 
 @pytest.mark.parametrize(

@@ -108,10 +108,10 @@ def _expressions(language: Language) -> Iterator[tuple[str, Callable[..., str]]]
         yield expression, partial(_year, years=years)
     numbers: Mapping[str, int] = given.get("numbers", {})
     spelled = rf"(?:{'|'.join(numbers)}|\d{{1,3}})"
-    # "in two weeks after the delivery" is not counted from the day of the message
-    ahead = rf"(?! (?:{'|'.join(given.get('anchors', ['$']))})\b)"
     for expression, unit, sign in given.get("ago", []):
-        counted = expression.replace("NUMBER", spelled) + (ahead if sign > 0 else "")
+        # "in two weeks after the delivery" is not counted from the day of the message
+        unanchored = rf"(?! (?:{'|'.join(given['anchors'])})\b)" if sign > 0 else ""
+        counted = expression.replace("NUMBER", spelled) + unanchored
         yield counted, partial(_counted, language=language, unit=unit, sign=sign)
 
 

@@ -16,6 +16,10 @@ from memories.store.replaceable import ReplaceableMemories
 UPDATABLE_FIELDS = frozenset(CHANGEABLE_MEMORY_FIELDS) - {"content", "partition", "source_id"}
 
 
+#: The problem of a row whose `if_versions` excludes the version of the memory of its `source_id`.
+STALE_ROW = FieldProblem("if_version", "stale_version", "The memory of this source_id has another version.")
+
+
 class StoreStatus(models.TextChoices):
     CREATED = "created"
     UPDATED = "updated"
@@ -31,6 +35,11 @@ class StoreResult:
     status: str
     reason: str = ""
     problems: tuple[FieldProblem, ...] = ()
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the row was refused because of its `if_versions`."""
+        return STALE_ROW in self.problems
 
 
 def invalid_rows(

@@ -17,6 +17,8 @@ MAX_LINKS = 50
 MAX_SUPERSEDED = 50
 #: The name of the field, and the kind of the link from a memory to one that it replaced.
 SUPERSEDES = "supersedes"
+#: The code of the problem of a row that requires another version of a stored memory.
+STALE_VERSION = "stale_version"
 #: Callers' clocks differ; a time further ahead than this is an error.
 MAX_AHEAD = timedelta(days=1)
 
@@ -46,6 +48,7 @@ class NewMemory:
 
     If it updates the memory of its `source_id`, the text changes and the fields in `given`; others stay as they are.
     `if_versions` are the versions that this memory may have, 0 if there may be none; None allows every one.
+    `superseded_versions` are those that the memories of `supersedes` must have, in the same order; () allows every one.
     """
 
     content: str
@@ -61,6 +64,7 @@ class NewMemory:
     position: int | None = None
     links: tuple[NewLink, ...] = ()
     supersedes: tuple[UUID, ...] = ()
+    superseded_versions: tuple[int, ...] = ()
     given: frozenset[str] = frozenset()
     valid_from: datetime | None = None
     if_versions: Container[int] | None = None
@@ -70,7 +74,7 @@ class NewMemory:
         return self.if_versions is not None and version not in self.if_versions
 
 
-_ONLY_OF_NEW = frozenset({"links", SUPERSEDES, "given", "valid_from", "if_versions"})
+_ONLY_OF_NEW = frozenset({"links", SUPERSEDES, "superseded_versions", "given", "valid_from", "if_versions"})
 #: The fields that an edit may change.
 CHANGEABLE_MEMORY_FIELDS = tuple(each.name for each in fields(NewMemory) if each.name not in _ONLY_OF_NEW)
 _OPTIONAL = frozenset({"created_at", "expires_at", "position"})
@@ -96,6 +100,9 @@ def new_memory_problems(row: NewMemory, *, now: datetime) -> list[FieldProblem]:
     if len(row.supersedes) > MAX_SUPERSEDED:
         detail = f"A memory can replace at most {MAX_SUPERSEDED} others."
         problems.append(FieldProblem(SUPERSEDES, "too_many", detail))
+    if row.superseded_versions and len(row.superseded_versions) != len(row.supersedes):
+        detail = "There must be one version for each memory in supersedes."
+        problems.append(FieldProblem("superseded_versions", "bad_length", detail))
     if len(row.links) > MAX_LINKS:
         return [*problems, FieldProblem("links", "too_many", f"At most {MAX_LINKS} links are stored with a memory.")]
     detail = "The kind of a link must be a lower-case word of at most 32 characters."

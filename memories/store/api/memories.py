@@ -192,7 +192,7 @@ class MemoryListEndpoint(MemoryEndpointBase):
         def write() -> tuple[StoreResult, Memory, Any]:
             (result,) = self._stored([row], ahead)
             if result.memory is None:
-                raise stale() if result.is_stale else invalid(result.problems)
+                raise stale(result.stale_field) if result.stale_field else invalid(result.problems)
             answer: Mapping[str, Any] | None = answer_of_new_memory(row, result, ahead)
             # a pending one may be embedded before it is read
             if answer is None and result.memory.embedding_state == Memory.EmbeddingState.READY:

@@ -105,6 +105,13 @@ class MemoryInput(MemoryFields):
         " true until its `created_at`. Each must be in the same partition, or above or below it. Restoring one undoes"
         " this.",
     )
+    superseded_versions = StrictListField(
+        child=StrictIntegerField(minimum=1),
+        required=False,
+        default=list,
+        max_length=MAX_SUPERSEDED,
+        help_text="The version that each memory in `supersedes` must have, in the same order; else `stale_version`.",
+    )
 
 
 class ConditionalMemoryInput(MemoryInput):
@@ -118,7 +125,8 @@ def build_new_memory(values: dict[str, Any], partition: PartitionPath, given: It
     own = {name: value for name, value in values.items() if name not in SHORTHAND}
     links = tuple(NewLink(**link) for link in values["links"])
     own |= {"partition": partition, "links": links, SUPERSEDES: tuple(values[SUPERSEDES])}
-    own |= {"if_versions": versions_allowed(own.pop("if_version", None))}
+    own["superseded_versions"] = tuple(values["superseded_versions"])
+    own["if_versions"] = versions_allowed(own.pop("if_version", None))
     return NewMemory(**own, given=frozenset(given))
 
 

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Collection, Container, Mapping
 from functools import wraps
 from typing import Any
 
@@ -91,11 +91,22 @@ def require_etag(request: Request, current: Callable[[], str]) -> None:
             raise stale()
 
 
+def require_etags(if_match: str | None, current: Callable[[], Collection[str]], *, field: str = "If-Match") -> None:
+    """Raise `StaleVersion` unless `if_match` names the tag of each existing row that an upsert changes.
+
+    There must be such a row, also for `*`, which names every one. `current` is called only with an `if_match`.
+    """
+    if if_match is not None:
+        tags, named = set(current()), {f'"{tag}"' for tag in _TAG.findall(if_match)}
+        if not tags or not (if_match.strip() == "*" or tags <= named):
+            raise stale(field)
+
+
 def has_condition(request: Request) -> bool:
     """Whether `If-Match` names states."""
     return request.headers.get("If-Match", "*").strip() != "*"
 
 
-def stale() -> StaleVersion:
+def stale(field: str = "If-Match") -> StaleVersion:
     """Return the error of a request whose `If-Match` names another state."""
-    return StaleVersion("stale_version", "It has changed in the meantime. Read it again.", "If-Match")
+    return StaleVersion("stale_version", "It has changed in the meantime. Read it again.", field)

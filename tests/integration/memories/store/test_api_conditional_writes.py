@@ -128,3 +128,17 @@ def test_move_does_what_its_dry_run_showed_or_nothing(api: APIClient, tenant: Te
     for selected in (body, {"ids": [second], "to": "user=kim"}, {**body, "filter": {"partition": "user=nobody"}}):
         assert_problem(api.post(MOVE, selected, headers=current), 412, "stale_version", "If-Match")
         assert_problem(api.post(MOVE, selected), 409, "nothing_left")
+
+
+def test_memories_are_replaced_only_in_the_versions_that_the_caller_names(api: APIClient, tenant: Tenant) -> None:
+    old, other = (post_memory(api, text)["id"] for text in ("Alex lives in Lisbon.", "Alex moved in May."))
+    api.patch(f"{MEMORIES}/{old}", {"confidence": 0.1})
+    new = {"content": "Alex lives in Porto.", "supersedes": [other, old]}
+    stale = {**new, "superseded_versions": [1, 1]}
+    assert_problem(api.post(MEMORIES, stale), 412, "stale_version", "supersedes")
+    (row,) = api.post(BULK, {"memories": [stale]}).json()["results"]
+    assert [(error["field"], error["code"]) for error in row["errors"]] == [("supersedes", "stale_version")]
+    assert_problem(api.post(MEMORIES, {**new, "superseded_versions": [1]}), 400, "bad_length", "superseded_versions")
+    assert all(row.archived_at is None for row in all_stored_memories(tenant))
+    assert api.post(MEMORIES, {**new, "superseded_versions": [1, 2]}).status_code == 201
+    assert {row.content for row in all_stored_memories(tenant) if row.archived_at is None} == {"Alex lives in Porto."}

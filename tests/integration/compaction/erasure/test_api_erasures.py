@@ -8,7 +8,8 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from compaction.erasure import retention
-from compaction.erasure.orchestrator import run_erasure
+from compaction.erasure.actions import request_erasure
+from compaction.erasure.orchestrator import ATTEMPTS_MAX, run_erasure
 from compaction.models import Erasure, Session
 from memories.models import Memory, Tenant
 from memories.store.actions.edit import archive_memory
@@ -145,3 +146,14 @@ def test_command_counts_erases_and_verifies(tenant: Tenant) -> None:
         Erasure.objects.filter(is_dry_run=False).update(counts={}, receipt={"rows": {}})
     with pytest.raises(CommandError, match="Not valid: 1 receipt"):
         call_command("verify_erasures", stdout=StringIO())
+
+
+def test_command_continues_a_failed_erasure(tenant: Tenant) -> None:
+    plant(tenant)
+    with tenant_scope(tenant.pk):
+        failed = request_erasure(tenant=tenant, partition=PERSON, is_enqueued=False, by=TESTER, now=timezone.now())
+        Erasure.objects.filter(pk=failed.pk).update(state="failed", error_code="interrupted", attempts=ATTEMPTS_MAX)
+    out = StringIO()
+    call_command("erase", tenant.name, resume=failed.pk, stdout=out, stderr=StringIO())
+    assert f"Receipt {failed.pk} is valid." in out.getvalue()
+    assert places_with(CANARY) == set()

@@ -42,10 +42,10 @@ def test_memory_left_out_enters_at_the_budget_that_is_told_by_keyboard_alone(con
     text = row.locator(".excluded-text").inner_text()
     tab_to(console, row.get_by_role("link", name="Budget needed"))
     console.keyboard.press("Enter")
-    told = row.locator(".entry strong")
-    expect(told).to_have_text(re.compile(r"Budget needed: \d+ tokens"))
+    needed = row.locator(".entry strong")
+    expect(needed).to_have_text(re.compile(r"Budget needed: \d+ tokens"))
     expect(row.locator(".entry [autofocus]")).to_be_focused()
-    budget = re.sub(r"\D", "", told.inner_text())
+    budget = re.sub(r"\D", "", needed.inner_text())
     assert "max_tokens=60" in console.url
     tab_to(console, row.get_by_role("link", name=f"Set {budget} tokens"), 1)
     console.keyboard.press("Enter")

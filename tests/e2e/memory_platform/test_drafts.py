@@ -19,7 +19,7 @@ def log_out(console: Page) -> None:
 
 
 @pytest.fixture
-def asked(console: Page) -> list[str]:
+def dialogs(console: Page) -> list[str]:
     """The questions of the browser before a page was left; each is answered with yes."""
     kinds: list[str] = []
 
@@ -31,7 +31,7 @@ def asked(console: Page) -> list[str]:
     return kinds
 
 
-def test_memo_survives_a_log_in_that_expired_and_is_saved_then(console: Page, acme: Tenant, asked: list[str]) -> None:
+def test_memo_survives_a_log_in_that_expired_and_is_saved_then(console: Page, acme: Tenant, dialogs: list[str]) -> None:
     console.goto(page("memo", acme))
     field = console.locator("textarea[name=content]")
     with console.expect_response(re.compile("/text-tokens")):  # it must not be sent after signing out
@@ -52,10 +52,10 @@ def test_memo_survives_a_log_in_that_expired_and_is_saved_then(console: Page, ac
     sign_in_to_console(console)
     expect(field).to_have_value(MEMO)
     expect(console.locator("main .alert-warning")).to_have_count(0)
-    assert asked == []
+    assert dialogs == []
 
 
-def test_what_is_asked_while_one_types_loses_nothing_either(console: Page, acme: Tenant, asked: list[str]) -> None:
+def test_what_is_asked_while_one_types_loses_nothing_either(console: Page, acme: Tenant, dialogs: list[str]) -> None:
     console.goto(page("memo", acme))
     log_out(console)
     console.locator("textarea[name=content]").fill("Closed.")
@@ -63,11 +63,11 @@ def test_what_is_asked_while_one_types_loses_nothing_either(console: Page, acme:
     sign_in_to_console(console)
     expect(console.locator("textarea[name=content]")).to_have_value("Closed.")
     expect(console.locator("main .alert-warning")).to_contain_text(BACK)
-    assert asked == []
+    assert dialogs == []
 
 
 def test_number_that_is_tried_while_the_log_in_expires_is_tried_afterwards(
-    console: Page, acme: Tenant, asked: list[str]
+    console: Page, acme: Tenant, dialogs: list[str]
 ) -> None:
     console.goto(page("budgets", acme))
     log_out(console)
@@ -78,7 +78,7 @@ def test_number_that_is_tried_while_the_log_in_expires_is_tried_afterwards(
     expect(console.locator("#id_default_tokens")).to_have_value("40001")
     expect(console.locator("main .alert-warning")).to_contain_text(BACK)
     expect(console.get_by_role("button", name="Save as version 1")).to_be_visible()
-    assert asked == []
+    assert dialogs == []
 
 
 def test_form_of_htmx_in_a_folded_part_is_filled_and_unfolded(console: Page, acme: Tenant) -> None:
@@ -107,13 +107,13 @@ def test_draft_is_dropped_by_who_goes_to_sign_in_without_being_sent_there(consol
 
 
 def test_changed_form_asks_before_it_is_left_and_a_sent_one_does_not(
-    console: Page, acme: Tenant, asked: list[str]
+    console: Page, acme: Tenant, dialogs: list[str]
 ) -> None:
     console.goto(page("memo", acme))
     field = console.locator("textarea[name=content]")
     field.press_sequentially("Closed")
     console.goto(page("memories", acme))
-    assert asked == ["beforeunload"]
+    assert dialogs == ["beforeunload"]
     console.goto(page("memo", acme))
     field.press_sequentially("C")
     field.press("Backspace")
@@ -123,10 +123,10 @@ def test_changed_form_asks_before_it_is_left_and_a_sent_one_does_not(
     console.get_by_role("button", name="Save version").click()
     expect(console.locator("#memo-title")).to_contain_text("Version 2")
     console.goto(page("memories", acme))
-    assert asked == ["beforeunload"]
+    assert dialogs == ["beforeunload"]
 
 
-def test_changed_budget_is_saved_without_a_question(console: Page, acme: Tenant, asked: list[str]) -> None:
+def test_changed_budget_is_saved_without_a_question(console: Page, acme: Tenant, dialogs: list[str]) -> None:
     console.goto(page("budgets", acme))
     console.locator("#id_default_tokens").press("End")
     console.locator("#id_default_tokens").press_sequentially("1")
@@ -134,4 +134,4 @@ def test_changed_budget_is_saved_without_a_question(console: Page, acme: Tenant,
     expect(save).to_be_visible()
     save.click()
     expect(console.locator(".flash")).to_be_visible()
-    assert asked == []
+    assert dialogs == []

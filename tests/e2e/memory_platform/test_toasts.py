@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 PAUSE_MAX_MS = 15_000
 WATCHED = re.compile(r"/job-notifications\?")
 #: Stands in an answer that tells of an end.
-TOLD = "data-finished"
+FINISHED = "data-finished"
 
 
 @pytest.fixture
@@ -74,17 +74,17 @@ def test_end_of_work_is_told_on_whatever_page_one_is_and_in_one_tab(
     console.goto(page("snapshots", acme))
     other = console.context.new_page()
     other.goto(page("memories", acme))
-    told = [tab.locator(".finished") for tab in (console, other)]
+    toasts = [tab.locator(".finished") for tab in (console, other)]
     end(acme, run_id)
-    if not any(each.count() for each in told):  # either tab may show it, perhaps already after its first look
+    if not any(each.count() for each in toasts):  # either tab may show it, perhaps already after its first look
         console.context.clock.fast_forward(PAUSE_MAX_MS)
     for _ in range(300):  # without putting the clock forward again, which would close it
-        if any(each.count() for each in told):
+        if any(each.count() for each in toasts):
             break
         console.wait_for_timeout(100)
     console.wait_for_timeout(400)
-    assert sum(each.count() for each in told) == 1
-    tab = console if told[0].count() else other
+    assert sum(each.count() for each in toasts) == 1
+    tab = console if toasts[0].count() else other
     expect(tab.locator(".finished")).to_contain_text("done.")
     tab.locator(".finished a").click()
     expect(tab).to_have_url(re.compile(str(run_id)))
@@ -100,24 +100,26 @@ def test_failed_work_is_an_error_that_waits_to_be_closed(
 ) -> None:
     run_id = start_evaluation(console, acme, monkeypatch)
     console.goto(page("snapshots", acme))
-    with answered(console, TOLD):
+    with answered(console, FINISHED):
         end(acme, run_id, "failed")
     toast = console.locator(".finished.flash-error")
     expect(toast).to_contain_text("failed. View reason")
     toast.get_by_role("button", name="Dismiss message").click()
     expect(toast).to_have_count(0)
-    asked: list[str] = []
-    console.on("request", lambda request: asked.append(request.url) if "/job-notifications?" in request.url else None)
+    requests: list[str] = []
+    console.on(
+        "request", lambda request: requests.append(request.url) if "/job-notifications?" in request.url else None
+    )
     console.goto(page("memo", acme))
     pause_passes(console)
-    assert asked == []
+    assert requests == []
 
 
 def test_page_that_shows_the_end_by_itself_has_no_toast_of_it_nor_the_one_after(
     console: Page, acme: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_id = start_evaluation(console, acme, monkeypatch)
-    with answered(console, TOLD):
+    with answered(console, FINISHED):
         end(acme, run_id)
     console.wait_for_timeout(400)
     assert console.locator(".finished").count() == 0

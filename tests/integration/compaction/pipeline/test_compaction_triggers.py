@@ -247,11 +247,11 @@ def test_simulation_plays_the_session_through_and_writes_nothing(admin: APIClien
     session = full_session(admin)
     before = shown(tenant, session["id"])
     url = f"/api/v1/sessions/{session['id']}/simulate"
-    told = admin.post(url, {"emergency_threshold": 0.75, "price_per_million": 2.5}).json()
-    assert told["compactions"] >= 1
-    assert told["peak"] <= 1.0
-    assert told["points"][-1]["sequence"] == len(before) - 2
-    assert told["cost"]["price"] > 0
+    simulation = admin.post(url, {"emergency_threshold": 0.75, "price_per_million": 2.5}).json()
+    assert simulation["compactions"] >= 1
+    assert simulation["peak"] <= 1.0
+    assert simulation["points"][-1]["sequence"] == len(before) - 2
+    assert simulation["cost"]["price"] > 0
     assert admin.post(url, {"has_emergency": False}).json()["compactions"] == 0
     assert shown(tenant, session["id"]) == before
     assert_problem(admin.post(url, {"target": 0.9, "sleep_threshold": 0.5}), 400, "not_below_threshold", "target")

@@ -77,9 +77,9 @@ def test_page_is_told_what_another_did_meanwhile(
     olga: Client, ida: Client, tenant: Tenant, proposal: Compaction
 ) -> None:
     ida.post(page("compaction", tenant, proposal.pk), {"text": "Ida asked much.", "edit_version": "0"})
-    told = beat(olga, tenant, proposal)
-    assert "<strong>ida</strong> edited its text" in told
-    assert page("compaction", tenant, proposal.pk) in told
+    presence = beat(olga, tenant, proposal)
+    assert "<strong>ida</strong> edited its text" in presence
+    assert page("compaction", tenant, proposal.pk) in presence
     assert "<strong>You, in another window,</strong> edited its text" in beat(ida, tenant, proposal)
     ida.post(page("compaction-reject", tenant, proposal.pk), {"reason": "It says nothing."})
     assert "<strong>ida</strong> rejected it" in beat(olga, tenant, proposal)

@@ -102,10 +102,10 @@ def test_all_problems_of_a_corpus_are_told_at_once(corpus: Path) -> None:
     (corpus / "questions.jsonl").write_text(lines(wrong))
     with pytest.raises(CommandError) as refused:
         evaluate(corpus)
-    told = str(refused.value).splitlines()
-    assert "line 1, evidence" in told[0]
-    assert "'absent-19'" in told[19]
-    assert told[20:] == ["... and 5 more."]
+    messages = str(refused.value).splitlines()
+    assert "line 1, evidence" in messages[0]
+    assert "'absent-19'" in messages[19]
+    assert messages[20:] == ["... and 5 more."]
 
 
 def test_unknown_run_to_compare_with_is_refused_before_anything_is_asked_for(corpus: Path, tenant: Tenant) -> None:

@@ -71,7 +71,7 @@ def reasons(context: AssembledContext) -> dict[str, str]:
     return {omission.anchor.id: omission.reason for omission in context.omitted}
 
 
-def twins(context: AssembledContext) -> dict[str, Anchor]:
+def near_duplicates(context: AssembledContext) -> dict[str, Anchor]:
     """Return the block that each near-duplicate repeats, by its id."""
     return {omission.anchor.id: omission.twin for omission in context.omitted if omission.twin}
 
@@ -393,7 +393,7 @@ def test_near_duplicate_of_a_kept_memory_is_left_out_with_that_reason(tenant: Te
         first = Memory.objects.for_tenant(tenant.pk).get(content=RYE)
     alike = {key for key, reason in reasons(context).items() if reason == "near_duplicate"}
     assert alike == (ids | {str(first.pk)}) - {said[0].anchor.id}
-    assert twins(context) == dict.fromkeys(alike, said[0].anchor)
+    assert near_duplicates(context) == dict.fromkeys(alike, said[0].anchor)
     assert context.id is not None
     with tenant_scope(tenant.pk):
         stored = read_receipt(tenant_id=tenant.pk, receipt_id=context.id, reach="")
@@ -434,7 +434,7 @@ def test_near_duplicate_of_the_focus_or_of_a_linked_memory_is_left_out(
     again = store(tenant, [new_row(f"{row.content}.", "user=alex") for row in (focus, targets[0])])
     context = assemble_test_context(tenant, "Where is the second shop of Alex?", focus=Focus(memory_id=focus.pk))
     assert [reasons(context)[str(row.pk)] for row in again] == ["near_duplicate"] * 2
-    assert [twins(context)[str(row.pk)].id for row in again] == [str(focus.pk), str(targets[0].pk)]
+    assert [near_duplicates(context)[str(row.pk)].id for row in again] == [str(focus.pk), str(targets[0].pk)]
 
 
 def test_shorter_near_duplicate_stands_where_the_better_one_has_no_room() -> None:

@@ -157,17 +157,17 @@ def test_those_that_are_so_already_are_left_alone_and_all_of_them_is_a_conflict(
 
 
 def test_archived_twins_of_a_live_text_stay_archived(tenant: Tenant) -> None:
-    twins = []
+    duplicates = []
     for _ in range(2):
-        twins.append(memory(tenant, "Said twice."))
+        duplicates.append(memory(tenant, "Said twice."))
         with tenant_scope(tenant.pk):
-            archive_memory(memory=twins[-1], by=TESTER, now=FACTORY_NOW)
-    done = do(tenant, "restore", {row.pk: 1 for row in twins})
+            archive_memory(memory=duplicates[-1], by=TESTER, now=FACTORY_NOW)
+    done = do(tenant, "restore", {row.pk: 1 for row in duplicates})
     assert (done.count, done.left) == (1, {"duplicate": 1})
     undo(tenant, done)
     memory(tenant, "Said twice.")
     with pytest.raises(Conflict):
-        do(tenant, "restore", {row.pk: reread_memory(row).version for row in twins})
+        do(tenant, "restore", {row.pk: reread_memory(row).version for row in duplicates})
 
 
 def test_undo_leaves_what_was_changed_since(tenant: Tenant) -> None:

@@ -49,8 +49,8 @@ def test_empty_tenant_shows_the_first_steps(operator: User, tenant: Tenant) -> N
 
 def test_overview_counts_what_is_stored_and_lists_what_was_asked(operator: User, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
-    asked = ContextRequest(query="What does ERR_4012 mean?", partition="agent=service", max_tokens=200)
-    context = assemble_context(asked, tenant_id=tenant.pk, reach="", actor=TESTER, now=timezone.now())
+    request = ContextRequest(query="What does ERR_4012 mean?", partition="agent=service", max_tokens=200)
+    context = assemble_context(request, tenant_id=tenant.pk, reach="", actor=TESTER, now=timezone.now())
     text = text_of(client_of(operator).get(page("tenant-overview", tenant)))
     assert ">5</a><small>" in text
     assert "What does ERR_4012 mean?" in text

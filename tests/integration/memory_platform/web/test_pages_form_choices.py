@@ -152,9 +152,9 @@ def test_refused_number_is_told_beside_its_field(client: Client, tenant: Tenant)
 def test_profile_is_assigned_ended_and_assigned_again(client: Client, tenant: Tenant) -> None:
     client.post(page("budget-create", tenant), {"name": "short"})
     address = page("budget-assignments", tenant)
-    asked = client.post(address, {"profile_name": "short", "partition": "agent=support"})
-    assert asked.status_code == 422
-    assert "Assign anyway" in text_of(asked)
+    response = client.post(address, {"profile_name": "short", "partition": "agent=support"})
+    assert response.status_code == 422
+    assert "Assign anyway" in text_of(response)
     confirmed = {"profile_name": "short", "partition": "agent=support", "confirmed": "agent=support"}
     given = client.post(address, confirmed, follow=True)
     assert "short assigned to agent=support." in text_of(given)

@@ -95,8 +95,8 @@ def test_index_moves_down_to_the_start_of_units_even_interleaved_ones():
 
 def preserved(turns, window=10_000, room=10_000, messages=1, share=0.0, cut_room=None):
     cut_room = room if cut_room is None else cut_room
-    rooms = {"room": room, "cut_room": cut_room}
-    return preserved_from(turns, window, preserve_messages=messages, preserve_share=share, **rooms)
+    limits = {"room": room, "cut_room": cut_room}
+    return preserved_from(turns, window, preserve_messages=messages, preserve_share=share, **limits)
 
 
 def test_preserved_turns_begin_at_a_whole_unit():

@@ -168,7 +168,7 @@ def test_broker_without_memory_for_more_stops_no_request_and_loses_no_work(runni
     wait_until_compacted(running)
 
 
-def test_worker_that_is_told_to_end_finishes_its_tasks_or_gives_them_back(running: Start, key: str) -> None:
+def test_worker_that_is_terminated_finishes_its_tasks_or_returns_them(running: Start, key: str) -> None:
     sessions = [full_session(running, key) for _ in range(4)]
     for session in sessions:
         assert ask(running, key, "POST", f"sessions/{session}/compact", {})[0] == 202

@@ -169,7 +169,7 @@ def test_sentences_and_messages_show_each_other(console: Page, acme: Tenant) -> 
     assert console.evaluate("document.documentElement.scrollHeight") <= WIDE["height"]
 
 
-def test_two_reviewers_are_told_and_what_was_typed_stays(
+def test_two_reviewers_see_each_other_and_typed_text_stays(
     console: Page, ida: Page, acme: Tenant, proposal: Compaction
 ) -> None:
     with console.expect_response(PRESENCE):

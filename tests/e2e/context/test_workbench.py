@@ -25,7 +25,7 @@ def tab_to(console: Page, wanted: Locator, steps: int = STEPS_MAX) -> None:
     raise AssertionError(f"{wanted} is not reached in {steps} steps")
 
 
-def test_memory_left_out_enters_at_the_budget_that_is_told_by_keyboard_alone(console: Page, acme: Tenant) -> None:
+def test_excluded_memory_is_included_at_the_reported_budget_by_keyboard_alone(console: Page, acme: Tenant) -> None:
     console.goto(page("context-preview", acme))
     console.keyboard.press("Tab")
     console.keyboard.press("Enter")  # past the navigation

@@ -55,7 +55,7 @@ def test_enter_opens_what_the_keyboard_reached_and_the_skip_link_passes_the_navi
     assert console.evaluate("document.querySelector('main').contains(document.activeElement)")
 
 
-def test_refused_form_tells_beside_the_field_and_goes_there(console: Page, acme: Tenant) -> None:
+def test_refused_form_shows_the_error_beside_its_field_and_focuses_it(console: Page, acme: Tenant) -> None:
     memory = make_bakery_memories(acme)[0]
     console.goto(page("memory", acme, memory.pk))
     console.locator("#edit summary").click()

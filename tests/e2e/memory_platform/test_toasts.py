@@ -67,7 +67,7 @@ def end(tenant: Tenant, run_id: UUID, state: str = "done") -> None:
         EvaluationRun.objects.for_tenant(tenant.pk).with_id(run_id).finish(state, timezone.now(), code="no_answer")
 
 
-def test_end_of_work_is_told_on_whatever_page_one_is_and_in_one_tab(
+def test_end_of_a_job_is_shown_on_any_page_and_in_one_tab(
     console: Page, acme: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_id = start_evaluation(console, acme, monkeypatch)

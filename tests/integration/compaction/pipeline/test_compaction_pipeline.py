@@ -141,7 +141,7 @@ def test_masking_alone_is_enough_when_it_reaches_the_target(admin: APIClient, te
     assert shown(tenant, session["id"]) == before
 
 
-def test_dry_run_tells_span_and_tokens_and_writes_nothing(api: APIClient, tenant: Tenant) -> None:
+def test_dry_run_reports_span_and_tokens_and_writes_nothing(api: APIClient, tenant: Tenant) -> None:
     session = full_session(api, lookups=2)
     before = shown(tenant, session["id"])
     response = api.post(f"/api/v1/sessions/{session['id']}/compact", {"dry_run": True})
@@ -154,7 +154,7 @@ def test_dry_run_tells_span_and_tokens_and_writes_nothing(api: APIClient, tenant
     assert stored_compactions(tenant) == []
 
 
-def test_request_answers_with_an_event_that_tells_how_far_it_is(api: APIClient) -> None:
+def test_request_returns_an_event_that_shows_its_progress(api: APIClient) -> None:
     session = full_session(api)
     started = compact(api, session, 202, wait=False)
     event = api.get(f"{EVENTS}/{started['event_id']}").json()

@@ -113,7 +113,7 @@ def test_what_people_undid_or_refused_is_not_done_again_by_itself(admin: APIClie
     assert sweep() == 1
 
 
-def test_sweep_is_bounded_and_goes_on_where_it_stopped(
+def test_sweep_is_bounded_and_continues_where_it_stopped(
     admin: APIClient, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scheduling, "SESSIONS_BATCH", 2)

@@ -73,7 +73,7 @@ def test_reviews_work_without_a_cache(
     assert ida.get(page("compaction", tenant, proposal.pk)).status_code == 200
 
 
-def test_page_is_told_what_another_did_meanwhile(
+def test_page_shows_what_another_reviewer_did_meanwhile(
     olga: Client, ida: Client, tenant: Tenant, proposal: Compaction
 ) -> None:
     ida.post(page("compaction", tenant, proposal.pk), {"text": "Ida asked much.", "edit_version": "0"})
@@ -109,7 +109,7 @@ def test_nobody_decides_about_a_text_they_did_not_see(
     assert olga.post(page(name, tenant, proposal.pk), decision | {"edit_version": "1"}).status_code == 302
 
 
-def test_second_decision_is_told_who_decided_and_keeps_the_reason(
+def test_second_decision_shows_who_decided_and_keeps_the_reason(
     olga: Client, ida: Client, tenant: Tenant, proposal: Compaction
 ) -> None:
     ida.post(page("compaction-approve", tenant, proposal.pk), {"edit_version": "0"})

@@ -134,7 +134,7 @@ BAD_OPTIONS = [
 ]
 
 
-def test_bad_option_is_told_at_its_field(client: Client, tenant_with_questions: Tenant) -> None:
+def test_bad_option_is_reported_at_its_field(client: Client, tenant_with_questions: Tenant) -> None:
     for change, words in BAD_OPTIONS:
         response = client.post(page("evaluations", tenant_with_questions), FORM | change)
         assert response.status_code == 422
@@ -143,7 +143,7 @@ def test_bad_option_is_told_at_its_field(client: Client, tenant_with_questions: 
         assert not EvaluationRun.objects.for_tenant(tenant_with_questions.pk).exists()
 
 
-def test_golden_questions_that_are_not_there_are_told(client: Client, tenant: Tenant) -> None:
+def test_missing_golden_questions_are_reported(client: Client, tenant: Tenant) -> None:
     response = client.post(page("evaluations", tenant), FORM)
     assert response.status_code == 422
     assert "no golden questions with existing memories yet" in text_of(response)
@@ -168,7 +168,7 @@ def test_two_runs_of_one_corpus_are_compared_question_by_question(
     assert client.get(page("evaluation", tenant_with_questions, second.pk) + f"?with={uuid4()}").status_code == 404
 
 
-def test_run_is_cancelled_and_gone_on_with(client: Client, tenant_with_questions: Tenant) -> None:
+def test_run_is_cancelled_and_resumed(client: Client, tenant_with_questions: Tenant) -> None:
     run = requested(tenant_with_questions)
     assert "Evaluation cancelled" in text_of(
         client.post(page("evaluation-cancel", tenant_with_questions, run.pk), follow=True)

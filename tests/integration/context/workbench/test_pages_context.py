@@ -73,7 +73,7 @@ def test_preview_shows_what_fits_its_score_and_the_text(client: Client, tenant: 
     assert "Recalled data, not instructions." in text
 
 
-def test_preview_says_what_was_left_out_and_how_much_room_it_lacks(client: Client, tenant: Tenant) -> None:
+def test_preview_shows_what_was_left_out_and_how_many_tokens_it_needs(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     response = preview(client, tenant, query=QUESTION, max_tokens=60)
     left_out = response.context["preview"].excluded
@@ -293,7 +293,7 @@ def test_invalid_budget_is_answered_422_and_saves_nothing(client: Client, tenant
     assert in_force(tenant).version == 0
 
 
-def test_each_wrong_number_is_told_by_the_name_it_has_on_the_page(client: Client, tenant: Tenant) -> None:
+def test_each_wrong_number_is_reported_by_the_name_it_has_on_the_page(client: Client, tenant: Tenant) -> None:
     typed = NUMBERS | {"overfetch_ratio": 99, "minimum_score": 2}
     address = f"{page('budgets', tenant)}?{urlencode(typed)}"
     for response in (client.get(address), client.get(address, headers=HTMX)):

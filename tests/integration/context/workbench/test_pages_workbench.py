@@ -53,7 +53,7 @@ def parts_of(response: Any) -> dict[str, int]:
     return {part.name: part.tokens for part in response.context["window"].parts}
 
 
-def test_window_is_told_whole(client: Client, tenant: Tenant) -> None:
+def test_window_is_reported_completely(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     response = ask(client, tenant, query=QUESTION, max_tokens=400, directive=1200)
     parts = parts_of(response)
@@ -100,7 +100,7 @@ def test_no_budget_for_what_is_nowhere_is_said_after_one_search_by_words(client:
     assert sum("AS matching" in query["sql"] for query in queries) == 1
 
 
-def test_minimum_score_is_told_beside_the_score(client: Client, tenant: Tenant) -> None:
+def test_minimum_score_is_shown_beside_the_score(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     with tenant_scope(tenant.pk):
         create_budget_profile(

@@ -149,7 +149,7 @@ def test_bad_snapshot_is_refused_by_name(admin: APIClient) -> None:
     assert admin.get(SNAPSHOTS).json()["results"] == []
 
 
-def test_bad_name_is_told_without_a_pattern(admin: APIClient) -> None:
+def test_bad_name_is_reported_without_a_pattern(admin: APIClient) -> None:
     responses = [admin.post(SNAPSHOTS, {"name": " x"}), admin.post("/api/v1/budget-profiles", {"name": "Bad Name"})]
     responses.append(admin.post("/api/v1/memories", {"content": "One", "kind": "Two Words"}))
     for response in responses:

@@ -69,7 +69,7 @@ def story(tenant: Tenant, other_tenant: Tenant) -> dict[str, Memory]:
     return memories
 
 
-def test_everything_that_happened_is_told(tenant: Tenant, story: dict[str, Memory]) -> None:
+def test_everything_that_happened_is_reported(tenant: Tenant, story: dict[str, Memory]) -> None:
     found = compare(tenant, PointInTime.recorded(at(0)), PointInTime.recorded(at(4)))
     assert texts_by_kind(found) == {
         "added": [(None, "imported"), (None, "new")],

@@ -37,7 +37,7 @@ def test_operator_of_two_tenants_sees_both_and_no_third(tenant: Tenant, other_te
     assert text_of(client.get(page("tenant-overview", tenant))).count("aria-current") >= 2
 
 
-def test_operator_without_a_tenant_is_told_what_to_do(db: None) -> None:
+def test_operator_without_a_tenant_sees_what_to_do(db: None) -> None:
     assert "create_tenant" in text_of(client_of(new_operator("lost", "viewer")).get(reverse("overview")))
 
 

@@ -80,7 +80,7 @@ def test_host_that_is_not_allowed_is_a_problem(api: APIClient) -> None:
     assert_problem(api.get(MEMORIES, headers={"Host": "evil.example"}), 400, "bad_request")
 
 
-def test_too_many_requests_are_told_when_to_come_back(api: APIClient, settings: Any) -> None:
+def test_too_many_requests_get_the_time_to_retry(api: APIClient, settings: Any) -> None:
     settings.API_RATE_LIMIT_PER_SECOND = 2
     for _ in range(3):
         answers = [api.get(MEMORIES) for _ in range(6)]

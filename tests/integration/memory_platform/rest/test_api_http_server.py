@@ -150,7 +150,7 @@ def test_a_conversation_is_imported_and_its_context_holds_the_budget(server: Ser
 
 
 @pytest.mark.parametrize("path", ["user=alex/topic=a b", "user=a%2Fb", "user=\u00e9", ""])
-def test_any_path_stands_in_an_address(server: Server, path: str) -> None:
+def test_any_path_can_be_part_of_an_address(server: Server, path: str) -> None:
     command("create_tenant", "paths")
     server.key = command("create_key", "paths", "--scopes", "read,write")
     url = f"/api/v1/partitions/{quote(path, safe='')}/summaries"

@@ -103,7 +103,7 @@ def test_preserved_turns_begin_at_a_whole_unit():
     assert preserved([plain(0), call(1, "a"), tool_result_turn(2, "a")]) == 1
 
 
-def test_preserved_turns_beyond_the_room_are_cut_to_the_newest_units_that_fit():
+def test_preserved_turns_beyond_the_limit_are_cut_to_the_newest_units_that_fit():
     turns = [plain(0, 100), call(1, "a", tokens=100), tool_result_turn(2, "a", tokens=100), plain(3, 100)]
     assert preserved(turns, messages=4, room=400) == 0
     assert preserved(turns, messages=4, room=300) == 1

@@ -46,7 +46,7 @@ def test_share_is_of_the_whole_and_tokens_are_what_they_say() -> None:
     assert section_budgets(1000, sections, {"memo": 100, "summaries": 300}) == [100, 300, 600, 600]
 
 
-def test_unused_room_goes_to_the_next() -> None:
+def test_unused_tokens_go_to_the_next() -> None:
     sections = {"memo": {"tokens": 200}, "summaries": {"tokens": 300}}
     assert section_budgets(1000, sections, {"memo": 50, "summaries": 450})[:2] == [200, 450]
 
@@ -55,7 +55,7 @@ def test_room_of_later_sections_is_set_aside() -> None:
     assert section_budgets(1000, {"memories": {"share": 0.5}}, {"memo": 5000}) == [500, 0, 0, 500]
 
 
-def test_own_room_caps_a_section_though_more_is_left() -> None:
+def test_own_budget_limits_a_section_even_if_more_is_left() -> None:
     assert section_budgets(1000, {"memories": {"tokens": 300}}, {}) == [700, 700, 700, 300]
 
 
@@ -64,7 +64,7 @@ def test_shares_that_sum_to_more_than_one_are_served_in_order() -> None:
     assert section_budgets(1000, sections, {"memo": 800}) == [800, 0, 0, 200]
 
 
-def test_no_room_for_the_fence_is_no_room_for_any_section() -> None:
+def test_budget_too_small_for_the_fence_leaves_every_section_empty() -> None:
     assert section_budgets(-14, {"memories": {"share": 0.5}}, {}) == [-14, -14, -14, -14]
 
 
@@ -79,7 +79,7 @@ def test_sections_together_never_take_more_than_the_whole(
 
 
 @given(st.integers(0, 5000), settings)
-def test_last_section_has_its_own_room_whatever_the_others_use_unless_too_much_is_promised(
+def test_last_section_keeps_its_budget_whatever_the_others_use_unless_too_much_is_promised(
     total: int, sections: dict[str, Any]
 ) -> None:
     own = sections.get("memories")

@@ -41,7 +41,7 @@ class Stored:
         (Stored(recorded_from=AT + DAY), replace(HERE, moment=PointInTime.valid(AT)), ExclusionReason.FARTHER),
     ],
 )
-def test_absence_is_told_by_the_first_reason_that_holds(
+def test_exclusion_is_explained_by_the_first_reason_that_applies(
     memory: Stored, scope: RequestedScope, expected: ExclusionReason
 ) -> None:
     assert exclusion_reason(memory, scope) == expected

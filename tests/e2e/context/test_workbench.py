@@ -1,4 +1,4 @@
-"""The workbench in a real Chromium: from what was left out to the budget that includes it; a focus by keyboard."""
+"""The workbench in Chromium: the budget that includes an excluded memory, and choosing a focus by keyboard."""
 
 import re
 
@@ -17,7 +17,7 @@ STEPS_MAX = 80
 
 
 def tab_to(console: Page, wanted: Locator, steps: int = STEPS_MAX) -> None:
-    """By the key alone, from where the focus is."""
+    """Press Tab until the element has the focus."""
     for _ in range(steps):
         console.keyboard.press("Tab")
         if wanted.evaluate("(one) => one === document.activeElement"):
@@ -28,7 +28,7 @@ def tab_to(console: Page, wanted: Locator, steps: int = STEPS_MAX) -> None:
 def test_excluded_memory_is_included_at_the_reported_budget_by_keyboard_alone(console: Page, acme: Tenant) -> None:
     console.goto(page("context-preview", acme))
     console.keyboard.press("Tab")
-    console.keyboard.press("Enter")  # past the navigation
+    console.keyboard.press("Enter")  # skips the navigation
     tab_to(console, console.locator("#id_query"), 3)
     console.keyboard.type(QUESTION)
     tab_to(console, console.locator("#id_max_tokens"), 3)

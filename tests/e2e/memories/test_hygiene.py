@@ -1,4 +1,4 @@
-"""The hygiene list in a browser: merging a pair and its undo, selecting rows by keyboard, and no horizontal scrolling."""
+"""The hygiene list in a browser: merging a pair and its undo, selecting rows by keyboard, no horizontal scrolling."""
 
 import os
 import re

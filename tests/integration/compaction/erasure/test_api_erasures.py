@@ -8,7 +8,8 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from compaction.erasure import retention
-from compaction.erasure.orchestrator import run_erasure
+from compaction.erasure.actions import request_erasure
+from compaction.erasure.orchestrator import ATTEMPTS_MAX, run_erasure
 from compaction.models import Erasure, Session
 from memories.models import Memory, Tenant
 from memories.store.actions.edit import archive_memory
@@ -181,3 +182,14 @@ def test_erasure_is_refused_if_a_row_has_changed_since_its_dry_run(tenant: Tenan
     message = {"messages": [{"role": "user", "content": "Late."}]}
     assert client.post(f"/api/v1/sessions/{session}/messages", message).status_code == 201
     assert refused(etags) == [True, False, True]
+
+
+def test_command_continues_a_failed_erasure(tenant: Tenant) -> None:
+    plant(tenant)
+    with tenant_scope(tenant.pk):
+        failed = request_erasure(tenant=tenant, partition=PERSON, is_enqueued=False, by=TESTER, now=timezone.now())
+        Erasure.objects.filter(pk=failed.pk).update(state="failed", error_code="interrupted", attempts=ATTEMPTS_MAX)
+    out = StringIO()
+    call_command("erase", tenant.name, resume=failed.pk, stdout=out, stderr=StringIO())
+    assert f"Receipt {failed.pk} is valid." in out.getvalue()
+    assert places_with(CANARY) == set()

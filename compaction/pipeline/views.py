@@ -29,7 +29,7 @@ from compaction.simulation.forms import SimulationForm, simulation_form_values
 from context.services.profiles.compaction_policy import CompactionPolicy, problems_of_policy
 from memories.models import Partition, PartitionSummary
 from memories.partitions.forms import PartitionForm
-from memories.services.store.text_diff import diff_words
+from memories.services.store.text_diff import diff_words, near_changes
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
 from memories.tenancy.views.page_actions import (
@@ -204,11 +204,12 @@ def _page(request: HtmxRequest, form: PromptForm | None, trial: PromptTrial | No
         *own, built_in = stored_prompt_versions(tenant_id)
         sessions = trial_sessions(tenant_id)
     newest = islice(zip(own, [*own, built_in][1:], strict=True), _VERSIONS_MAX)
+    changes = [(row, near_changes(diff_words(before.text, row.text))) for row, before in newest]
     form = form or PromptForm(initial={"text": text, "edited_from": version})
     page: dict[str, Any] = {
         "section": "prompts",
         "version": version,
-        "versions": [*((row, diff_words(before.text, row.text)) for row, before in newest), (built_in, ())],
+        "versions": [*changes, (built_in, ())],
         "sessions": sessions,
         "has_model": has_model(),
         "form": form,

@@ -3,6 +3,7 @@
 from difflib import get_close_matches
 from typing import Any
 from urllib.parse import urlencode
+from uuid import UUID
 
 from django.core.exceptions import ValidationError
 from django.http import HttpResponse, HttpResponseBase
@@ -10,6 +11,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from context.models.profiles import ProfileAssignment
+from context.profiles.compare_tabs import SIDES, compare_tabs
 from context.profiles.forms import AssignmentForm, VersionComparisonForm
 from context.profiles.kinds import SCORING_KIND, ProfileKind
 from context.profiles.scoring_profiles import profile_reference
@@ -29,19 +31,30 @@ EMPTY_PARTITION = "empty_partition"
 @tenant_page("viewer")
 def profile_comparison(request: HtmxRequest, kind: ProfileKind) -> HttpResponseBase:
     """Show two versions, of one profile or of two, number by number."""
-    form = VersionComparisonForm(request.GET or None)
-    page: dict[str, Any] = {"section": kind.section, "form": form}
-    with tenant_scope(request.tenant.id):
-        page["offered"] = kind.compared_versions(request.tenant.id)
+    tenant_id = request.tenant.id
+    with tenant_scope(tenant_id):
+        typed = _with_versions(kind, tenant_id, request.GET.dict())
+        form = VersionComparisonForm(typed if typed.keys() >= set(SIDES) else None, initial=typed)
+        page: dict[str, Any] = {"section": kind.section, "form": form}
+        page["tabs"] = compare_tabs(tenant_id, f"{kind.prefix}-compare", typed)
+        page["kept"] = [(name, value) for name, value in typed.items() if name not in SIDES]
+        page["offered"] = kind.compared_versions(tenant_id)
         if form.is_bound and form.is_valid():
             with errors_on_form(form):
                 left, right = form.named_versions()
-                numbers = compare_versions(*(kind.version(request.tenant.id, *each) for each in (left, right)))
+                numbers = compare_versions(*(kind.version(tenant_id, *each) for each in (left, right)))
                 if kind is SCORING_KIND:
                     page["on_query"] = urlencode({"left": profile_reference(*left), "right": profile_reference(*right)})
                 page["numbers"] = labelled_numbers(numbers)
                 page["differing"] = any(number.differs for number in numbers)
-    return render_page(request, "context/profiles/versions_compare.html", page, fragment="result", form=form)
+    return render_page(request, "context/profiles/versions_compare.html", page, fragment="fragment", form=form)
+
+
+def _with_versions(kind: ProfileKind, tenant_id: UUID, typed: dict[str, str]) -> dict[str, str]:
+    """Complete a side that only names a profile with its active version, else its newest."""
+    known = {row.name: row for row in kind.listed(tenant_id)}
+    sides = {side: known[typed[side]] for side in SIDES if typed.get(side) in known}
+    return typed | {side: f"{row.name} {row.version}" for side, row in sides.items()}
 
 
 @tenant_page("viewer", to_change="operator")

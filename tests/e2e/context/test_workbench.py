@@ -90,7 +90,7 @@ def test_opened_parts_stay_open_while_the_budget_moves(console: Page, acme: Tena
 @on_a_phone
 def test_missing_memory_is_explained_and_the_budget_that_includes_it_kept(console: Page, acme: Tenant) -> None:
     open_preview(console, acme, 60)
-    console.get_by_role("link", name="Explain a missing memory").click()
+    console.get_by_role("link", name="Explain a memory").click()
     field = console.get_by_role("combobox", name="Memory")
     field.press_sequentially("Brodersen", delay=20)
     expect(console.locator("#found-memories [role=option]")).to_contain_text("Frau Brodersen prefers e-mail.")

@@ -104,3 +104,14 @@ def test_pasted_lines_are_previewed_imported_and_undone(console: Page, acme: Ten
     console.get_by_role("button", name="Undo import").click()
     expect(console.locator(".flash")).to_contain_text("Undone: 1 memory")
     expect(console.locator("tbody tr")).to_have_count(len(WORKSHOP))
+
+
+@on_a_phone
+def test_figures_begin_where_the_text_of_the_memory_begins(console: Page, acme: Tenant) -> None:
+    console.goto(page("memories", acme))
+    row = console.locator("tbody tr").first
+    text, figure = (row.locator(cell).bounding_box() for cell in (".memory-cell", "[data-label=Tokens]"))
+    assert text
+    assert figure
+    assert figure["x"] == text["x"]
+    assert figure["y"] > text["y"]

@@ -82,7 +82,7 @@ def test_main_flows_take_few_clicks(console: Page, acme: Tenant, clicks: list[in
 def see_why_a_memory_is_left_out(console: Page) -> None:
     console.get_by_role("link", name="Preview a context").click()
     console.get_by_role("link", name=QUESTION).click()
-    console.get_by_role("link", name="Explain a missing memory").click()
+    console.get_by_role("link", name="Explain a memory").click()
     expect(console.locator("#id_memory")).to_be_focused()
     console.keyboard.type("Brodersen", delay=20)
     console.locator("#found-memories [role=option]").first.click()

@@ -78,6 +78,13 @@ def test_acts_on_memories_are_listed_with_their_changes_and_undone(client: Clien
     assert states["Merged memories"] == states["Changed the kind"] == states["Archived a memory"] == "undone"
 
 
+def test_created_tenant_is_named(client: Client, tenant: Tenant) -> None:
+    with tenant_scope(tenant.pk):
+        record_audit("create_tenant", "tenant", [tenant.pk], tenant_id=tenant.pk, fields=["name"], **by_now())
+    row = next(row for row in rows_of(client, tenant) if row.label == "Created the tenant")
+    assert [target.text for target in row.targets] == [tenant.name]
+
+
 def test_archiving_is_not_undone_after_a_later_act_archived_the_memory(client: Client, tenant: Tenant) -> None:
     one, other, *_ = make_bakery_memories(tenant)
     with tenant_scope(tenant.pk):

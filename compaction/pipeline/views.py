@@ -22,6 +22,7 @@ from compaction.pipeline.session_rows import pressure_parts, read_all_turns
 from compaction.pipeline.summarisers import has_model
 from compaction.rollups.actions import request_roll_up
 from compaction.services.sessions.pressure import planning_reserve
+from compaction.services.sessions.session_budget import head_marker_tokens
 from compaction.services.simulation.simulator import simulate_session
 from compaction.sessions.charts import before_after, simulation_chart
 from compaction.sessions.views import get_session_or_404
@@ -121,7 +122,13 @@ def _dry_run(request: HtmxRequest, session_id: UUID, *, status: int = HTTPStatus
         "plan": planned.plan,
         "planned": planned,
         "proposed": proposed,
-        "bars": before_after(planned.plan, planned.turns, pressure_parts(session), window=session.max_context_tokens),
+        "bars": before_after(
+            planned.plan,
+            planned.turns,
+            pressure_parts(session),
+            window=session.max_context_tokens,
+            head_tokens=head_marker_tokens(session.model),
+        ),
         "reason": WHY_NOTHING.get(planned.plan.reason, ""),
     }
     return render_page(request, "compaction/pipeline/session_compact.html", page, status=status)

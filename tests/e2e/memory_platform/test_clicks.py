@@ -146,7 +146,7 @@ def clean_up(console: Page) -> None:
     expect(console.locator(".flash")).to_contain_text("Merged: 1 archived, 1 kept.")
     console.get_by_role("link", name="Never retrieved").click()
     console.get_by_label("Select page").click()
-    console.get_by_role("button", name="Archive …").click()
+    console.get_by_role("button", name="Archive…").click()
     console.get_by_role("button", name="Archive", exact=True).click()
     expect(console.locator(".flash").last).to_contain_text("archived")
 

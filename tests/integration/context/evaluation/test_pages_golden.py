@@ -58,7 +58,7 @@ def test_preview_offers_to_note_what_should_be_there(client: Client, tenant: Ten
     assert "Missing memory" in preview
     text = text_of(collect(client, tenant, memories[1].pk))
     assert "In the golden question" in text
-    assert "golden question, 1 memory" in text
+    assert "Golden question, 1 memory" in text
     assert text.count("Mark as expected</button>") == preview.count("Mark as expected</button>") - 1
     assert text.count("In the golden question</a>") == 1
     collect(client, tenant, memories[2].pk)

@@ -32,7 +32,7 @@ from memories.models import Partition, PartitionSummary
 from memories.partitions.forms import PartitionForm
 from memories.services.store.text_diff import diff_words, near_changes
 from memories.tenancy.scopes import tenant_scope
-from memories.tenancy.tenant_pages import tenant_page
+from memories.tenancy.tenant_pages import shown_state, tenant_page
 from memories.tenancy.views.page_actions import (
     by_operator,
     errors_as_flash,
@@ -43,6 +43,7 @@ from memories.tenancy.views.page_actions import (
 )
 from memory_platform.web.flash_messages import add_flash, watch_job
 from memory_platform.web.htmx import HtmxRequest, wants_fragment
+from memory_platform.web.numerals import whole_number
 from memory_platform.web.rendering import render_page
 
 ROLL_UPS_SHOWN_MAX = 5
@@ -195,11 +196,12 @@ def _try_and_respond(request: HtmxRequest, form: PromptForm) -> HttpResponse:
     return _page(request, form, trial)
 
 
-@tenant_page(to_change="admin")
+@tenant_page(to_change="admin", state="edited_from")
 def prompt_roll_back(request: HtmxRequest, version: int) -> HttpResponseBase:
     """Make the text of an earlier version the active one again."""
+    seen = whole_number(shown_state(request, "edited_from"))
     with errors_as_flash(request), missing_is_404():
-        saved = perform(request, roll_back_prompt, version=version)
+        saved = perform(request, roll_back_prompt, version=version, edited_from=seen)
         add_flash(request, f"Version {version} restored as version {saved.version}.")
     return redirect("prompts", request.tenant.id)
 

@@ -76,7 +76,7 @@ def test_memory_is_added_and_linked_by_keyboard(console: Page, acme: Tenant) -> 
     console.get_by_role("button", name="Add memory").click()
     expect(console.locator(".flash")).to_contain_text("Memory stored.")
     target = console.get_by_role("combobox", name="Link to")
-    target.press_sequentially("torque wet")
+    target.fill("torque wet")
     expect(console.locator("#link-targets").get_by_role("option")).to_have_count(2)
     target.press("ArrowDown")
     expect(console.locator("#link-targets").get_by_role("option", selected=True)).to_contain_text("ERR_4012")

@@ -84,7 +84,7 @@ def see_why_a_memory_is_left_out(console: Page) -> None:
     console.get_by_role("link", name=QUESTION).click()
     console.get_by_role("link", name="Explain a memory").click()
     expect(console.locator("#id_memory")).to_be_focused()
-    console.keyboard.type("Brodersen", delay=20)
+    console.keyboard.insert_text("Brodersen")
     console.locator("#found-memories [role=option]").first.click()
     expect(console.locator("#answer-title")).to_be_visible()
 

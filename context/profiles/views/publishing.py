@@ -108,7 +108,7 @@ def scoring_retire(request: HtmxRequest, name: str, version: int) -> HttpRespons
             lines += [f"It has assignments ({assigned}); end them first."] if assigned else []
         else:
             lines = [
-                "It can no longer be published." if not row.published_at else "It is inactive.",
+                "You can no longer publish it afterwards." if not row.published_at else "It is inactive.",
                 *lines,
             ]
         return ask_to_confirm(request, SCORING_KIND, row, f"Retire {versioned_name(name, version)}?", "Retire", lines)

@@ -73,9 +73,9 @@ def load_demo_tenant(name: str = TENANT) -> Tenant:
             tenant=tenant, kind="email", address="ops@example.com", sends_closing=True, by=BY, now=now
         )
         request_test_delivery(destination=destination, by=BY, now=now)
-        anew = regenerate_compaction(compaction=proposed, is_enqueued=False, by=BY, now=now)
+        regenerated = regenerate_compaction(compaction=proposed, is_enqueued=False, by=BY, now=now)
     prove(tenant, draft.numbers, at=now)
-    run_compaction(tenant.pk, anew.pk, now=now)
+    run_compaction(tenant.pk, regenerated.pk, now=now)
     run_erasure(tenant.pk, counted.pk, now=now)
     run_evaluation(tenant.pk, runs[0].pk, now=now)
     reembedding.advance_embedding_model(tenant.pk, model.pk, goes_on=lambda: True, clock=timezone.now)

@@ -191,9 +191,9 @@ class Endpoints:
         number = len(self.recorded) - (1 if is_again else 0)
         if is_again:
             self.recorded.popitem()
-        asked = "".join(f" {name}={value}" for name, value in (query or {}).items())
+        query_text = "".join(f" {name}={value}" for name, value in (query or {}).items())
         name = self.labels.text(
-            f"{number:04} {method} {self.client.names.path(path)}{asked}" + (f" ({note})" if note else "")
+            f"{number:04} {method} {self.client.names.path(path)}{query_text}" + (f" ({note})" if note else "")
         )
         self.recorded[name] = entry(answer, self.labels)
 

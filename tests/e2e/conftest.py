@@ -1,4 +1,4 @@
-"""A real Chromium for the page tests: the machine's own, which `make test` installs where it may."""
+"""Fixtures for tests in Chromium: the one of the machine, which `make test` installs if it may."""
 
 import os
 import re
@@ -32,7 +32,7 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
     return {**browser_type_launch_args, "executable_path": CHROMIUM, "args": ["--no-sandbox"] if is_root else []}
 
 
-# What Chromium itself writes about an answer that a test asked to fail.
+# Messages of Chromium about responses that tests cause to fail.
 EXPECTED = re.compile(
     r"status of (40[34]|413|422|500)|net::ERR_FAILED|^Response Status Error Code|^htmx:(send(Error|Abort)|afterRequest)"
 )
@@ -57,7 +57,7 @@ def viewport() -> Any:
 
 @pytest.fixture
 def console(browser: Browser, live_server: Any, olga: User, viewport: Any) -> Iterator[Page]:
-    """Somebody signed in; afterwards no error may stand in the browser's console, a broken content policy included."""
+    """A page of a signed-in operator; at the end, the browser's console must contain no errors."""
     context = browser.new_context(viewport=viewport, base_url=live_server.url)
     opened, complaints = context.new_page(), []
     opened.set_default_timeout(WAIT_MAX_MS)

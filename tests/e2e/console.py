@@ -1,4 +1,4 @@
-"""What the tests of the console in a browser share: two widths, a question, first steps."""
+"""Shared by the tests of the console in a browser: two widths, a query and the first steps."""
 
 import re
 import shutil
@@ -10,16 +10,16 @@ from memories.models import Tenant
 from tests.integration.page_helpers import page
 from tests.users import PASSWORD
 
-#: bin/chromium looks for the same ones in the same order.
+#: bin/chromium checks the same names in the same order.
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
-#: For anything that is waited for: only a busy machine comes near it.
+#: The time limit of every wait; only a busy machine needs much of it.
 WAIT_MAX_MS = 30_000
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 QUESTION = "What does ERR_4012 mean?"
 
-#: For a flow that differs on a phone. The others are wide, and all pages are looked at in both widths by
-#: `test_accessible.py`.
+#: For a flow that differs on a phone. Other tests use the wide window; `test_accessible.py` checks every page at both
+#: widths.
 on_a_phone = pytest.mark.parametrize("viewport", [NARROW], ids=["narrow"])
 
 

@@ -1,6 +1,6 @@
-"""What screenshots show beside the pages that every check walks over: further looks by address, and states by a click.
+"""Pages that only screenshots show, besides those of every check: other addresses, and states after a click.
 
-Nothing here is counted on by a test; what changes data puts it back.
+No test depends on them. A state that changes data also restores it.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ _DRAFT = "default_tokens=700&overfetch_ratio=2&packer=greedy&ordering=u_curve"
 
 @dataclass(frozen=True)
 class PageState:
-    """A page under another address: `ids` names other rows than the usual ones, by their name or as they are."""
+    """A page at another address; `ids` replaces ids of the usual rows, by name or by value."""
 
     page: str
     name: str
@@ -94,7 +94,7 @@ def view_form_open(stage: PageStage) -> None:
 
 
 def import_previewed(stage: PageStage) -> None:
-    """The lines of an import before it; nothing is stored."""
+    """The preview of an import; nothing is stored."""
     page = stage.open("memory-import-export")
     page.get_by_text("Paste text instead").click()
     page.fill("#id_pasted", "content,pinned\nThe shop in Bremen opens at nine.,true\nx,maybe\n")
@@ -122,7 +122,7 @@ def confirm_open(stage: PageStage) -> None:
 
 
 def toast_shown(stage: PageStage) -> None:
-    """An archive; `toast_undone` takes it back."""
+    """After a memory was archived; `toast_undone` undoes it."""
     page = stage.open("memory", memory_id="linked_memory_id")
     page.locator("button:has-text('Archive')").click()
     page.locator(".flash").first.wait_for()
@@ -130,7 +130,7 @@ def toast_shown(stage: PageStage) -> None:
 
 
 def toast_undone(stage: PageStage) -> None:
-    """After `toast_shown`, on the page that it left."""
+    """After `toast_shown`, on the page on which it ended."""
     stage.page.locator(".flash button:has-text('Undo')").click()
     stage.page.locator(".flash:has-text('Restored')").wait_for()
     stage.page.wait_for_timeout(300)
@@ -145,7 +145,7 @@ def form_refused(stage: PageStage) -> None:
 
 
 def edit_in_conflict(stage: PageStage) -> None:
-    """The text of a summary was saved by somebody else since the page was opened: its number is an older one."""
+    """Another reviewer has saved the text of the summary since the page was opened, so its edit version is outdated."""
     page = stage.open("compaction")
     page.locator("#edit summary").click()
     page.fill("#id_text", "Maren has the call with Osaka.")
@@ -163,7 +163,7 @@ def second_reviewer(stage: PageStage) -> None:
 
 
 def answer_missing(stage: PageStage) -> None:
-    """The server is gone when a filter asks it."""
+    """The server is unavailable when a filter sends a request."""
     page = stage.open("memories")
     page.route("**/memories?*", lambda route: route.abort())
     page.fill("#id_q", "battery")
@@ -173,7 +173,7 @@ def answer_missing(stage: PageStage) -> None:
 
 
 def busy(stage: PageStage) -> None:
-    """An answer that takes its time."""
+    """A response that is slow."""
     page = stage.open("memories")
     held: list[Route] = []
     page.route("**/memories?*", lambda route: held.append(route))
@@ -203,7 +203,7 @@ def not_found(stage: PageStage) -> None:
 
 
 def sign_in_page(stage: PageStage) -> None:
-    """The last one: nobody is signed in afterwards."""
+    """The last state: it signs the operator out."""
     stage.page.context.clear_cookies()
     stage.page.goto("/sign-in")
 
@@ -231,13 +231,13 @@ STATES: Mapping[str, Callable[[PageStage], None]] = {
 
 
 def _first(page: Page, address: str, words: str) -> None:
-    """Opens the first row that has these words."""
+    """Open the first row that contains these words."""
     page.goto(address)
     page.goto(page.locator("a.memory-link", has_text=words).first.get_attribute("href") or "")
 
 
 def _compare(page: Page, at: str) -> None:
-    """From the figures on: the lines are what counts."""
+    """Scroll to the figures, because the picture is about the lines."""
     page.goto(f"{at}/context/compare?{_ASKED}&max_tokens=600&right=support-recall")
     page.locator(".slope-card").evaluate("card => window.scrollTo(0, card.getBoundingClientRect().top - 16)")
 

@@ -1,11 +1,11 @@
-"""Every page of a running instance in both themes and both widths, as PNGs to look at.
+"""Take screenshots of every page of a running instance, in both themes and at both widths.
 
 make run                       # in one terminal
 make screenshots               # in another: writes var/screenshots/<page>-<width>-<theme>.png
 
 The pages are those of `tests/console_pages.py`; `tests/e2e/page_states.py` adds what only some
 data or a click brings. All of it is shown with a tenant here, `Workshop pictures`, made at the first call. With
-`--docs` the six pictures of docs/console.md are made anew instead, from the tenant of the demo.
+`--docs` the six pictures of docs/console.md are taken instead, from the tenant of the demo.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, syn
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memory_platform.settings")
 os.environ.setdefault("DATABASE_POOL_SIZE", "0")
-os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"  # Playwright keeps an event loop in this thread
+os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"  # Playwright runs an event loop in this thread
 django.setup()
 
 from django.contrib.auth.models import User
@@ -71,7 +71,7 @@ TALLEST = 6000
 
 @dataclass
 class ScreenshotTenants:
-    """The tenants and people of the pictures, and where each page stands."""
+    """The tenants and operators of the screenshots, and the address of each page."""
 
     url: str
     tenant: Tenant
@@ -114,7 +114,7 @@ def empty_tenant() -> Tenant:
 
 
 def screenshot_user(username: str, role: str, *tenants: Tenant) -> User:
-    """Somebody who never signs in with a password: nobody knows it."""
+    """Return an operator with a random password, who never signs in with it."""
     with admin_write_scope():
         known: User | None = User.objects.filter(username=username).first()
         if known is not None:
@@ -147,7 +147,7 @@ def pages_of(show: ScreenshotTenants, empty: ScreenshotTenants) -> Iterator[tupl
 
 
 def take_screenshot(page: Page, path: Path) -> None:
-    """All of the page, in a window as high as it is: what sticks to an edge then covers nothing."""
+    """Take the whole page in a window of its height, so that elements fixed to an edge cover nothing."""
     size = page.viewport_size
     assert size is not None
     height = min(TALLEST, page.evaluate("() => document.documentElement.scrollHeight"))

@@ -66,8 +66,8 @@ def _rows(turns: int, at: datetime) -> list[NewMessage]:
     for number in range(turns):
         when = at + timedelta(minutes=number)
         subject = _SUBJECTS[number % len(_SUBJECTS)]
-        asked = f"Ida Brodersen asks about {subject}: what was agreed on {1 + number % 28} March 2026?"
-        rows.append(NewMessage("user", asked, created_at=when))
+        request = f"Ida Brodersen asks about {subject}: what was agreed on {1 + number % 28} March 2026?"
+        rows.append(NewMessage("user", request, created_at=when))
         if number % 10 == 3:
             calls = [{"id": f"call-{number}", "function": {"name": "read_log", "arguments": '{"station": 7}'}}]
             rows.append(NewMessage("assistant", "", tool_calls=calls, created_at=when))

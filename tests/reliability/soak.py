@@ -52,7 +52,7 @@ signal.signal(signal.SIGPROF, count)
 
 
 def counting_environment(folder: Path) -> dict[str, str]:
-    """Return the variables with which `started` runs processes that `blocks` can ask."""
+    """Return the environment of `started` with which its processes report to `blocks`."""
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(COUNTER)
     return {"PYTHONPATH": str(folder), "COUNTS": str(folder)}

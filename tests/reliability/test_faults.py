@@ -1,4 +1,4 @@
-"""Memory, a held lock, a used-up pool, a read-only database, a full disk, a failing broker, an ending worker.
+"""Faults: a long lock, an exhausted pool, a read-only database, a full disk, a failing broker, a terminated worker.
 
 All tests share one `make run`, on a small disk if they run as root.
 """
@@ -115,7 +115,7 @@ def test_held_lock_and_used_up_pool_refuse_what_needs_them_after_a_while_and_not
         status, _, read = ask(running, key, "GET", paths[0])
         assert status == 200, read
         edits.append(pool.submit(ask, running, key, "PATCH", paths[1], {"pinned": True}))
-        reads = iter(lambda: ask(running, key, "GET", "memories"), None)  # until the second connection waits, too
+        reads = iter(lambda: ask(running, key, "GET", "memories"), None)  # until the second connection also waits
         status, headers, problem = next(read for read in reads if read[0] != 200 or edits[0].done())
         assert (status, problem.get("code")) == (503, "database_unavailable")
         assert headers["Retry-After"]
@@ -168,7 +168,7 @@ def test_broker_without_memory_for_more_stops_no_request_and_loses_no_work(runni
     wait_until_compacted(running)
 
 
-def test_worker_that_is_told_to_end_finishes_its_tasks_or_gives_them_back(running: Start, key: str) -> None:
+def test_worker_that_is_terminated_finishes_its_tasks_or_returns_them(running: Start, key: str) -> None:
     sessions = [full_session(running, key) for _ in range(4)]
     for session in sessions:
         assert ask(running, key, "POST", f"sessions/{session}/compact", {})[0] == 202
@@ -177,7 +177,7 @@ def test_worker_that_is_told_to_end_finishes_its_tasks_or_gives_them_back(runnin
     wait_until_compacted(running)
     with running.superuser() as reader:
         attempts = reader.execute("SELECT attempts FROM compaction_run WHERE session_id = ANY (%s)", [sessions])
-        assert attempts.fetchall() == [(1,)] * len(sessions)  # none was cut off
+        assert attempts.fetchall() == [(1,)] * len(sessions)  # none was interrupted
 
 
 def full_session(running: Start, key: str) -> str:
@@ -189,7 +189,7 @@ def full_session(running: Start, key: str) -> str:
 
 
 def broker(running: Start) -> Redis:
-    """Return a client of the server of broker and cache."""
+    """Return a client of the Redis server that broker and cache use."""
     endpoints = read_endpoints(running.data_dir)
     assert endpoints
     # The broker uses another database of the same server.

@@ -172,7 +172,7 @@ def test_fault_is_an_error_by_code_that_says_whether_it_lasts(
     assert len(server.requests) == 1, "the client retried in secret"
 
 
-def test_waiting_time_that_is_asked_for_is_told(server: ChatServer) -> None:
+def test_waiting_time_that_is_requested_is_reported(server: ChatServer) -> None:
     for header, expected in (("7", 7.0), ("100000", 300.0), ("soon", 0.0), ("-3", 0.0)):
         server.modes.append(failing_chat(429, Retry_After=header))
         with pytest.raises(SummariserError) as caught:

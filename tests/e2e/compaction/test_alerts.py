@@ -1,4 +1,4 @@
-"""Alerts in a real Chromium: set a rule, add a webhook, press Test, see the delivery."""
+"""Alerts in Chromium: setting a rule, adding a webhook, and the delivery of a test."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def olga(acme: Tenant) -> User:
-    """Who looks: an admin."""
+    """The signed-in operator, an admin."""
     return new_operator("olga", "admin", acme)
 
 

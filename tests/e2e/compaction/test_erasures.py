@@ -1,4 +1,4 @@
-"""Erasing a partition in a real Chromium: from its page to the receipt."""
+"""Erasing a partition in Chromium, from its page to the receipt."""
 
 import pytest
 from django.contrib.auth.models import User
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def olga(acme: Tenant) -> User:
-    """Who looks: an admin."""
+    """The signed-in operator, an admin."""
     return new_operator("olga", "admin", acme)
 
 

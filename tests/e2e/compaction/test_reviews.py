@@ -1,4 +1,4 @@
-"""Reviews in a real Chromium: all of it by keys, sentences and messages that show each other, two who look at one."""
+"""Reviews in Chromium: keyboard shortcuts, links between sentences and messages, and two reviewers of one proposal."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from tests.integration.session_scripts import as_decided, compacted, make_long_s
 from tests.users import new_operator, new_shared_tenant
 
 pytestmark = pytest.mark.django_db(transaction=True)
-# The page says every 8 seconds that it is looked at, and hears who else does.
+# Every 8 seconds, the page reports that it is being viewed, and gets the other viewers.
 PRESENCE, LOOKS_AGAIN_MS = re.compile("/presence"), 8_000
 
 
@@ -36,7 +36,7 @@ def proposal(acme: Tenant) -> Compaction:
 
 @pytest.fixture
 def ida(browser: Browser, live_server: Any, acme: Tenant) -> Iterator[Page]:
-    """A second reviewer, at a narrow window."""
+    """The page of a second reviewer, in a narrow window."""
     context = browser.new_context(viewport=NARROW, base_url=live_server.url)
     opened, complaints = context.new_page(), []
     opened.set_default_timeout(WAIT_MAX_MS)
@@ -158,7 +158,7 @@ def test_sentences_and_messages_show_each_other(console: Page, acme: Tenant) -> 
     last.hover()
     expect(message).to_have_class(re.compile("is-linked"))
     expect(message).to_be_in_viewport()
-    assert console.locator(".review-bar").bounding_box() == head, "the head went away"
+    assert console.locator(".review-bar").bounding_box() == head, "the head has moved"
     number = last.get_attribute("data-statement")
     console.locator("#summary-pane").evaluate("pane => { pane.scrollTop = 0; }")
     message.locator(f'a[href="#s-{number}"]').focus()
@@ -169,7 +169,7 @@ def test_sentences_and_messages_show_each_other(console: Page, acme: Tenant) -> 
     assert console.evaluate("document.documentElement.scrollHeight") <= WIDE["height"]
 
 
-def test_two_reviewers_are_told_and_what_was_typed_stays(
+def test_two_reviewers_see_each_other_and_typed_text_stays(
     console: Page, ida: Page, acme: Tenant, proposal: Compaction
 ) -> None:
     with console.expect_response(PRESENCE):

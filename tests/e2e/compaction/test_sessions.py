@@ -1,4 +1,4 @@
-"""Sessions in a real Chromium, wide and narrow: from a full session over its review to the roll-back."""
+"""Sessions in Chromium, wide and narrow: compaction of a full session, review and roll-back."""
 
 import re
 from collections.abc import Iterator
@@ -56,7 +56,7 @@ def opened(browser: Browser, live_server: Any, user: User, viewport: Any, *, has
 
 @pytest.fixture
 def console(browser: Browser, live_server: Any, olga: User, viewport: Any) -> Iterator[Page]:
-    """Afterwards no error may stand in the browser's console, a broken content policy included."""
+    """A page of a signed-in operator; at the end, the browser's console must contain no errors."""
     tab, complaints = opened(browser, live_server, olga, viewport), []
     tab.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
     tab.on("pageerror", lambda error: complaints.append(str(error)))
@@ -66,7 +66,7 @@ def console(browser: Browser, live_server: Any, olga: User, viewport: Any) -> It
 
 
 def work(session: Session) -> None:
-    """What a worker does with the session's queued run."""
+    """Run the session's queued compaction, as a worker does."""
     with tenant_scope(session.tenant_id):
         run = Run.objects.for_tenant(session.tenant_id).of_session(session.pk).open().get()
     run_compaction(session.tenant_id, run.pk, now=timezone.now())

@@ -1,4 +1,4 @@
-"""A scoring profile in a real Chromium: weights that are summed up as one types, a draft, and the gate."""
+"""A scoring profile in Chromium: the sum of the weights while typing, a draft, and the publishing gate."""
 
 import re
 from typing import Any
@@ -22,7 +22,7 @@ def test_weights_are_summed_up_as_one_types_and_saved_as_a_draft(console: Page, 
     console.goto(page("scoring-profiles", acme))
     expect(console.get_by_role("link", name="conversation-recall")).to_be_visible()
     console.get_by_role("link", name="own", exact=True).click()
-    console.wait_for_url(f"**{page('scoring-profile', acme, 'own')}*")  # whole, with what listens to the field
+    console.wait_for_url(f"**{page('scoring-profile', acme, 'own')}*")  # the page has loaded, with its scripts
     console.fill("#id_weight_relevance", "0.5")
     expect(console.locator("#sum")).to_contain_text("0.2 missing")
     console.fill("#id_weight_lexical_overlap", "0.2")

@@ -1,4 +1,4 @@
-"""The workbench in a real Chromium: from what was left out to the budget that includes it; a focus by keyboard."""
+"""The workbench in Chromium: the budget that includes an excluded memory, and choosing a focus by keyboard."""
 
 import re
 
@@ -17,7 +17,7 @@ STEPS_MAX = 80
 
 
 def tab_to(console: Page, wanted: Locator, steps: int = STEPS_MAX) -> None:
-    """By the key alone, from where the focus is."""
+    """Press Tab until the element has the focus."""
     for _ in range(steps):
         console.keyboard.press("Tab")
         if wanted.evaluate("(one) => one === document.activeElement"):
@@ -25,10 +25,10 @@ def tab_to(console: Page, wanted: Locator, steps: int = STEPS_MAX) -> None:
     raise AssertionError(f"{wanted} is not reached in {steps} steps")
 
 
-def test_memory_left_out_enters_at_the_budget_that_is_told_by_keyboard_alone(console: Page, acme: Tenant) -> None:
+def test_excluded_memory_is_included_at_the_reported_budget_by_keyboard_alone(console: Page, acme: Tenant) -> None:
     console.goto(page("context-preview", acme))
     console.keyboard.press("Tab")
-    console.keyboard.press("Enter")  # past the navigation
+    console.keyboard.press("Enter")  # skips the navigation
     tab_to(console, console.locator("#id_query"), 3)
     console.keyboard.type(QUESTION)
     tab_to(console, console.locator("#id_max_tokens"), 3)
@@ -42,10 +42,10 @@ def test_memory_left_out_enters_at_the_budget_that_is_told_by_keyboard_alone(con
     text = row.locator(".excluded-text").inner_text()
     tab_to(console, row.get_by_role("link", name="Budget needed"))
     console.keyboard.press("Enter")
-    told = row.locator(".entry strong")
-    expect(told).to_have_text(re.compile(r"Budget needed: \d+ tokens"))
+    needed = row.locator(".entry strong")
+    expect(needed).to_have_text(re.compile(r"Budget needed: \d+ tokens"))
     expect(row.locator(".entry [autofocus]")).to_be_focused()
-    budget = re.sub(r"\D", "", told.inner_text())
+    budget = re.sub(r"\D", "", needed.inner_text())
     assert "max_tokens=60" in console.url
     tab_to(console, row.get_by_role("link", name=f"Set {budget} tokens"), 1)
     console.keyboard.press("Enter")
@@ -83,7 +83,7 @@ def test_opened_parts_stay_open_while_the_budget_moves(console: Page, acme: Tena
     missing.press("ArrowDown")
     missing.press("Enter")
     expect(console.locator(".flash")).to_contain_text("Memory added to the golden question.")
-    expect(console.locator(".golden")).to_contain_text("golden question, 1 memory")
+    expect(console.locator(".golden")).to_contain_text("Golden question, 1 memory")
     expect(console.locator("#golden")).to_be_in_viewport()
 
 

@@ -1,4 +1,4 @@
-"""A key made in a real browser and used against the API, on a phone."""
+"""An API key created in a browser at phone width, then used with the API."""
 
 import json
 import re
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def olga(acme: Tenant) -> User:
-    """Whoever is signed in makes keys, which takes an admin."""
+    """The signed-in operator, an admin, because only admins create keys."""
     return new_operator("olga", "admin", acme)
 
 

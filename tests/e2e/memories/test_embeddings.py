@@ -1,4 +1,4 @@
-"""Changing the embedding model in a real browser: filled, switched to and rolled back, on a phone."""
+"""Re-embedding in a browser at phone width: started, switched to and rolled back."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ SECOND = "hashed-ngram-512"
 
 @pytest.fixture
 def olga(acme: Tenant) -> User:
-    """Whoever is signed in changes models, which takes an admin."""
+    """The signed-in operator, an admin, because only admins change models."""
     return new_operator("olga", "admin", acme)
 
 
@@ -39,7 +39,7 @@ def test_admin_fills_a_model_switches_and_rolls_back(console: Page, acme: Tenant
     console.get_by_role("button", name="Start re-embedding").click()
     expect(console.locator("#body")).to_contain_text("0 of 5 vectors created")
     work(acme)
-    # The page asks again by itself.
+    # The page polls until the job has ended.
     expect(console.get_by_role("link", name="Switch to it")).to_be_visible()
     console.get_by_role("link", name="Switch to it").click()
     console.get_by_role("button", name="Switch").click()

@@ -1,4 +1,4 @@
-"""The hygiene board in a browser: a pair merged and brought back, rows chosen by keyboard, nothing over the edge."""
+"""The hygiene list in a browser: merging a pair and its undo, selecting rows by keyboard, no horizontal scrolling."""
 
 import os
 import re
@@ -39,12 +39,12 @@ def findings(acme: Tenant) -> Tenant:
 
 
 def shoot(opened: Page, name: str) -> None:
-    """For looking at, where a folder is named."""
+    """Take screenshots if `SCREENSHOTS` names a folder."""
     if folder := os.environ.get("SCREENSHOTS"):
         width = opened.viewport_size["width"] if opened.viewport_size else 0
         for theme in ("light", "dark"):
             opened.emulate_media(color_scheme=theme)
-            opened.wait_for_timeout(400)  # colours move slowly
+            opened.wait_for_timeout(400)  # until colour transitions have ended
             opened.screenshot(path=f"{folder}/{name}-{width}-{theme}.png", full_page=True)
 
 

@@ -1,4 +1,4 @@
-"""The list of memories and one memory in a browser: acts on several, on a row, and each of them taken back."""
+"""The list of memories and the page of a memory in a browser: bulk actions, actions on a row, and their undo."""
 
 import re
 

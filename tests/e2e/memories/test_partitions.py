@@ -1,4 +1,4 @@
-"""Partitions and the dry run of a compaction in a real Chromium: the tree level by level, with and without a script."""
+"""Partitions and the dry run of a compaction in Chromium: the tree level by level, with and without JavaScript."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -29,7 +29,7 @@ def many(acme: Tenant, monkeypatch: pytest.MonkeyPatch) -> Tenant:
     return acme
 
 
-#: What htmx has inserted and, for some milliseconds, does not listen to.
+#: Elements that htmx has inserted and for which it has not added event listeners yet.
 UNBOUND = ".htmx-added, .htmx-settling"
 
 

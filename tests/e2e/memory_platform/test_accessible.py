@@ -1,4 +1,4 @@
-"""Every page in Chromium, opened once: axe-core wide and light, then narrow and dark, and what else hinders."""
+"""Every page in Chromium, opened once: axe-core wide and light, then narrow and dark, and checks of the layout."""
 
 import os
 from collections.abc import Iterator
@@ -23,15 +23,15 @@ AXE = (Path(__file__).parents[1] / "vendor" / "axe" / "axe.min.js").read_text()
 GRAVE = {"serious", "critical"}
 SHIFT_MAX = 0.05
 
-# Colours that move slowly would be measured on their way. A constructed sheet is nobody's inline style.
+# axe-core would measure colours in the middle of a transition. The content policy allows a constructed style sheet.
 STILL = """() => {
   const sheet = new CSSStyleSheet();
   sheet.replaceSync('*, *::before, *::after { transition: none !important; animation: none !important; }');
   document.adoptedStyleSheets = [sheet];
 }"""
-# The impact of a rule is fixed: rules that are neither serious nor critical would be run in vain.
-# Contrast takes most of the time of axe. It depends on a few styles of a text and of what is behind it: of texts that
-# agree in all of them, such as those of the rows of a table, three are checked.
+# The impact of a rule is fixed, so rules that are neither serious nor critical need not run.
+# Most of the time of axe-core is spent on contrast, which depends on a few styles of a text and of its background. Of
+# texts with the same styles, such as those in the rows of a table, three are checked.
 FIND = """async () => {
   const ofText = ['color', 'fontSize', 'fontWeight', 'textShadow', 'webkitTextStrokeWidth', 'webkitTextStrokeColor'];
   const behind = ['backgroundColor', 'backgroundImage', 'opacity', 'filter', 'mixBlendMode'];
@@ -61,7 +61,7 @@ FIND = """async () => {
     impact: rule.impact, id: rule.id, nodes: rule.nodes.map((node) => node.target.join(' ') + ': ' + node.html),
   }));
 }"""
-# Everything that moved by itself since the page was opened: the sum of Chromium's scores.
+# The sum of Chromium's layout shifts since the page was opened.
 SHIFTS = """() => new Promise((resolve) => {
   let sum = 0;
   const told = [];
@@ -84,7 +84,7 @@ OVER_THE_EDGE = """() => {
 
 @pytest.fixture
 def opened(browser: Any, live_server: Any, demo_tenant: Tenant) -> Iterator[Page]:
-    """An admin of two tenants is signed in."""
+    """A page of a signed-in admin of two tenants."""
     context = browser.new_context(viewport=WIDE, base_url=live_server.url)
     ada = new_operator("ada", "admin", demo_tenant, new_shared_tenant("Globex"))
     session = client_of(ada).cookies["sessionid"].value
@@ -96,13 +96,13 @@ def opened(browser: Any, live_server: Any, demo_tenant: Tenant) -> Iterator[Page
 
 
 def faults_of(page: Page, place: ConsolePage, *, by_choice: bool) -> Iterator[str]:
-    """What is wrong with one page. The dark colours are the system's, or `by_choice` the person's."""
+    """Return the faults of a page. The dark theme is that of the system or, with `by_choice`, the operator's."""
     page.emulate_media(color_scheme="light")
     page.set_viewport_size(WIDE)
     page.goto(place.address)
     page.wait_for_function("() => !document.querySelector('.htmx-request, .result-loader')")
     shift, moved = page.evaluate(SHIFTS)
-    # The guide, which only developers see, holds charts of both themes side by side and moved once on a busy machine.
+    # The design page, which exists only in development, has charts in both themes and once moved on a busy machine.
     if shift > SHIFT_MAX and place.name != "design":
         yield f"moves by {shift:.3f} while it loads: {', '.join(moved)}"
     if (headings := page.evaluate(HEADINGS)) != 1:
@@ -125,14 +125,14 @@ def faults_of(page: Page, place: ConsolePage, *, by_choice: bool) -> Iterator[st
 
 
 def grave(found: list[dict[str, Any]]) -> Iterator[str]:
-    """One line a rule that is broken."""
+    """Return a line for each serious or critical violation."""
     for rule in found:
         if rule["impact"] in GRAVE:
             nodes = rule["nodes"]
             yield f"{rule['impact']} {rule['id']}, {len(nodes)} times: {'; '.join(node[:240] for node in nodes[:3])}"
 
 
-def test_nobody_is_hindered_on_any_page(opened: Page, demo_tenant: Tenant, settings: Any) -> None:
+def test_every_page_is_accessible_and_keeps_its_layout(opened: Page, demo_tenant: Tenant, settings: Any) -> None:
     faults: list[str] = []
     here = ""
 

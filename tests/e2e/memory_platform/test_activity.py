@@ -1,4 +1,4 @@
-"""The Activity page and the search modes in Chromium: undo when the message is gone, nothing selected by accident."""
+"""The Activity page and the search modes in Chromium: undo without the message, no accidental selection."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The five main flows with a mouse, from the overview on: how many clicks each takes."""
+"""The number of clicks that each of the five main flows takes, starting at the overview."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +22,7 @@ from tests.users import api_client, new_key, new_operator
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-#: Presses of the mouse that a person makes; what is typed does not count.
+#: Counts mouse clicks, but not typing.
 COUNT = "addEventListener('pointerdown', (event) => event.isTrusted && window.clicked(), true)"
 UNUSED = "The Kiel workshop closes at six in the evening, on Saturdays at two."
 PAIR = [
@@ -33,7 +33,7 @@ PAIR = [
 
 @pytest.fixture
 def clicks(console: Page, acme: Tenant, live_server: Any) -> list[int]:
-    """A growing list with an entry for each click of an admin."""
+    """A list that gets an entry for each click of an admin."""
     session = client_of(new_operator("ada", "admin", acme)).cookies["sessionid"].value
     console.context.add_cookies([{"name": "sessionid", "value": session, "url": live_server.url}])
     made: list[int] = []
@@ -120,7 +120,7 @@ def publish_changed_weights(console: Page, tenant: Tenant) -> None:
     console.get_by_role("button", name="Save and evaluate").click()
     expect(console.locator("h1")).to_contain_text("Evaluation with")
     done = finished_evaluation(tenant, numbers, shares=[0.5, 0.7] * 20, profile_name="own", profile_version=2)
-    console.goto(page("evaluation", tenant, done.pk))  # as the page is when the worker has finished
+    console.goto(page("evaluation", tenant, done.pk))  # the page after the worker has finished
     console.get_by_role("link", name="Publish version 2").click()
     expect(console.locator("#id_context")).to_be_focused()
     for text in ARGUMENT.values():

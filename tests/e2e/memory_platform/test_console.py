@@ -1,4 +1,4 @@
-"""The console in a real Chromium, wide and narrow: the main flows, and what happens when something fails."""
+"""The console in Chromium, wide and narrow: the main flows, and how it handles failures."""
 
 import re
 from datetime import timedelta
@@ -43,7 +43,7 @@ def test_slider_moves_by_keyboard_and_the_address_reproduces_it(console: Page, a
     assert console.input_value("#id_max_tokens") == "350"
 
 
-def test_back_button_returns_to_the_former_question(console: Page, acme: Tenant) -> None:
+def test_back_button_returns_to_the_previous_query(console: Page, acme: Tenant) -> None:
     open_preview(console, acme)
     console.fill("#id_query", "When does Kiel close?")
     console.wait_for_url(re.compile("Kiel"))
@@ -54,7 +54,7 @@ def test_back_button_returns_to_the_former_question(console: Page, acme: Tenant)
     expect(console.locator("#budget-title")).to_contain_text("of 400 tokens used")
 
 
-def test_parts_of_a_score_can_be_read_as_a_table(console: Page, acme: Tenant) -> None:
+def test_components_of_a_score_can_be_read_as_a_table(console: Page, acme: Tenant) -> None:
     open_preview(console, acme)
     row = console.locator(".block", has_text="wet").first
     row.get_by_text("Score components").click()
@@ -108,7 +108,7 @@ def test_tuned_budget_shows_its_effect_is_saved_and_rolled_back(console: Page, a
     expect(console.locator("#versions-title")).to_be_visible()
 
 
-def test_expired_log_in_during_htmx_leads_through_sign_in_back_to_the_same_view(console: Page, acme: Tenant) -> None:
+def test_expired_sign_in_during_a_swap_leads_through_sign_in_back_to_the_same_view(console: Page, acme: Tenant) -> None:
     open_preview(console, acme)
     console.context.clear_cookies(name="sessionid")
     console.locator("input[type=range]").fill("200")
@@ -149,13 +149,13 @@ def test_failed_request_says_so_and_keeps_what_was_there(
     expect(console.locator("#errors")).to_be_empty()
 
 
-def test_budget_that_cannot_be_asked_is_explained(console: Page, acme: Tenant) -> None:
+def test_invalid_budget_is_explained(console: Page, acme: Tenant) -> None:
     open_preview(console, acme)
     console.fill("#id_max_tokens", "0")
     expect(console.locator("#result")).to_contain_text("No context assembled")
 
 
-def test_chosen_colours_stay(console: Page, acme: Tenant) -> None:
+def test_chosen_theme_is_kept(console: Page, acme: Tenant) -> None:
     console.goto(page("memories", acme))
     menu = console.locator("button[popovertarget=nav]").first
     if menu.is_visible():
@@ -167,7 +167,7 @@ def test_chosen_colours_stay(console: Page, acme: Tenant) -> None:
 
 
 def test_page_with_a_long_name_or_a_small_budget_is_no_wider_than_the_window(console: Page, acme: Tenant) -> None:
-    """What the walk over all pages in test_accessible.py does not meet."""
+    """Check addresses that `test_accessible.py` does not open."""
     before = make_snapshot(acme, "before " + "the long import " * 5, ago=timedelta(days=2))
     after = make_snapshot(acme, "after")
     for address in (

@@ -1,4 +1,4 @@
-"""What was typed is not lost in a real Chromium: by an expired log-in, nor by leaving the page."""
+"""Typed text is kept in Chromium when the sign-in expires or the page is left."""
 
 import re
 
@@ -14,13 +14,13 @@ MEMO = "The workshop is closed on Mondays.\nAsk Ida for parts."
 BACK = "You were signed out. Nothing was saved; your text is in the form."
 
 
-def log_out(console: Page) -> None:
+def sign_out(console: Page) -> None:
     console.context.clear_cookies(name="sessionid")
 
 
 @pytest.fixture
-def asked(console: Page) -> list[str]:
-    """The questions of the browser before a page was left; each is answered with yes."""
+def dialogs(console: Page) -> list[str]:
+    """The types of the browser's dialogs, each of which is accepted."""
     kinds: list[str] = []
 
     def answer(dialog: Dialog) -> None:
@@ -31,12 +31,12 @@ def asked(console: Page) -> list[str]:
     return kinds
 
 
-def test_memo_survives_a_log_in_that_expired_and_is_saved_then(console: Page, acme: Tenant, asked: list[str]) -> None:
+def test_memo_survives_an_expired_sign_in_and_is_then_saved(console: Page, acme: Tenant, dialogs: list[str]) -> None:
     console.goto(page("memo", acme))
     field = console.locator("textarea[name=content]")
     with console.expect_response(re.compile("/text-tokens")):  # it must not be sent after signing out
         field.fill(MEMO)
-    log_out(console)
+    sign_out(console)
     console.get_by_role("button", name="Save version").click()
     console.wait_for_url(re.compile("/sign-in"))
     expect(console.get_by_role("alert").first).to_contain_text("Your changes were not saved")
@@ -47,30 +47,32 @@ def test_memo_survives_a_log_in_that_expired_and_is_saved_then(console: Page, ac
     console.get_by_role("button", name="Save version").click()
     expect(console.locator(".flash")).to_be_visible()
     expect(console.locator("#memo-title")).to_contain_text("Version 2")
-    log_out(console)
+    sign_out(console)
     console.reload()
     sign_in_to_console(console)
     expect(field).to_have_value(MEMO)
     expect(console.locator("main .alert-warning")).to_have_count(0)
-    assert asked == []
+    assert dialogs == []
 
 
-def test_what_is_asked_while_one_types_loses_nothing_either(console: Page, acme: Tenant, asked: list[str]) -> None:
+def test_request_while_typing_after_the_sign_in_expired_loses_nothing(
+    console: Page, acme: Tenant, dialogs: list[str]
+) -> None:
     console.goto(page("memo", acme))
-    log_out(console)
+    sign_out(console)
     console.locator("textarea[name=content]").fill("Closed.")
     console.wait_for_url(re.compile("/sign-in"))
     sign_in_to_console(console)
     expect(console.locator("textarea[name=content]")).to_have_value("Closed.")
     expect(console.locator("main .alert-warning")).to_contain_text(BACK)
-    assert asked == []
+    assert dialogs == []
 
 
-def test_number_that_is_tried_while_the_log_in_expires_is_tried_afterwards(
-    console: Page, acme: Tenant, asked: list[str]
+def test_number_that_is_entered_while_the_sign_in_expires_is_kept(
+    console: Page, acme: Tenant, dialogs: list[str]
 ) -> None:
     console.goto(page("budgets", acme))
-    log_out(console)
+    sign_out(console)
     console.locator("#id_default_tokens").press("End")
     console.locator("#id_default_tokens").press_sequentially("1")
     console.wait_for_url(re.compile("/sign-in"))
@@ -78,7 +80,7 @@ def test_number_that_is_tried_while_the_log_in_expires_is_tried_afterwards(
     expect(console.locator("#id_default_tokens")).to_have_value("40001")
     expect(console.locator("main .alert-warning")).to_contain_text(BACK)
     expect(console.get_by_role("button", name="Save as version 1")).to_be_visible()
-    assert asked == []
+    assert dialogs == []
 
 
 def test_form_of_htmx_in_a_folded_part_is_filled_and_unfolded(console: Page, acme: Tenant) -> None:
@@ -86,7 +88,7 @@ def test_form_of_htmx_in_a_folded_part_is_filled_and_unfolded(console: Page, acm
     console.goto(page("memory", acme, memory.pk))
     console.locator("#edit summary").click()
     console.fill("#id_content", "Now in 30 minutes.")
-    log_out(console)
+    sign_out(console)
     console.get_by_role("button", name="Save as version 2").click()
     console.wait_for_url(re.compile("/sign-in"))
     sign_in_to_console(console)
@@ -95,10 +97,10 @@ def test_form_of_htmx_in_a_folded_part_is_filled_and_unfolded(console: Page, acm
     assert as_stored(memory).version == 1
 
 
-def test_draft_is_dropped_by_who_goes_to_sign_in_without_being_sent_there(console: Page, acme: Tenant) -> None:
+def test_draft_is_dropped_if_the_sign_in_page_is_opened_directly(console: Page, acme: Tenant) -> None:
     console.goto(page("memo", acme))
     console.locator("textarea[name=content]").fill(MEMO)
-    log_out(console)
+    sign_out(console)
     console.get_by_role("button", name="Save version").click()
     console.wait_for_url(re.compile("/sign-in"))
     console.goto("/sign-in")
@@ -106,14 +108,14 @@ def test_draft_is_dropped_by_who_goes_to_sign_in_without_being_sent_there(consol
     assert console.evaluate("sessionStorage.getItem('draft')") is None
 
 
-def test_changed_form_asks_before_it_is_left_and_a_sent_one_does_not(
-    console: Page, acme: Tenant, asked: list[str]
+def test_leaving_a_changed_form_needs_confirmation_and_sending_it_does_not(
+    console: Page, acme: Tenant, dialogs: list[str]
 ) -> None:
     console.goto(page("memo", acme))
     field = console.locator("textarea[name=content]")
     field.press_sequentially("Closed")
     console.goto(page("memories", acme))
-    assert asked == ["beforeunload"]
+    assert dialogs == ["beforeunload"]
     console.goto(page("memo", acme))
     field.press_sequentially("C")
     field.press("Backspace")
@@ -123,10 +125,10 @@ def test_changed_form_asks_before_it_is_left_and_a_sent_one_does_not(
     console.get_by_role("button", name="Save version").click()
     expect(console.locator("#memo-title")).to_contain_text("Version 2")
     console.goto(page("memories", acme))
-    assert asked == ["beforeunload"]
+    assert dialogs == ["beforeunload"]
 
 
-def test_changed_budget_is_saved_without_a_question(console: Page, acme: Tenant, asked: list[str]) -> None:
+def test_changed_budget_is_saved_without_confirmation(console: Page, acme: Tenant, dialogs: list[str]) -> None:
     console.goto(page("budgets", acme))
     console.locator("#id_default_tokens").press("End")
     console.locator("#id_default_tokens").press_sequentially("1")
@@ -134,4 +136,4 @@ def test_changed_budget_is_saved_without_a_question(console: Page, acme: Tenant,
     expect(save).to_be_visible()
     save.click()
     expect(console.locator(".flash")).to_be_visible()
-    assert asked == []
+    assert dialogs == []

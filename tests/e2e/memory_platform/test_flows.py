@@ -1,4 +1,4 @@
-"""Whole flows in a real Chromium, by keyboard where a person would: profiles for partitions, votes, snapshots."""
+"""Flows in Chromium, mostly by keyboard: profiles for partitions, votes, snapshots."""
 
 from datetime import timedelta
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def press(reached: Locator, key: str = "Enter") -> None:
-    """A key on what the keyboard can reach."""
+    """Focus an element and press a key."""
     reached.focus()
     expect(reached).to_be_focused()
     reached.press(key)

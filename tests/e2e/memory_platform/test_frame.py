@@ -1,4 +1,4 @@
-"""The frame in a real Chromium: search, the dialog that asks first, times in the viewer's zone."""
+"""The frame of every page in Chromium: search, the confirmation dialog, times in the viewer's time zone."""
 
 import re
 from typing import Any
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @on_a_phone
-def test_what_cannot_be_undone_is_asked_in_a_dialog(console: Page, acme: Tenant) -> None:
+def test_action_that_cannot_be_undone_needs_confirmation_in_a_dialog(console: Page, acme: Tenant) -> None:
     make_snapshot(acme, "before the import")
     console.goto(page("snapshots", acme))
     link = console.get_by_role("link", name="Delete")
@@ -36,7 +36,7 @@ def test_what_cannot_be_undone_is_asked_in_a_dialog(console: Page, acme: Tenant)
     expect(console.get_by_role("link", name="before the import")).to_have_count(0)
 
 
-def test_expired_log_in_before_the_dialog_leads_to_signing_in(console: Page, acme: Tenant) -> None:
+def test_expired_sign_in_before_the_dialog_leads_to_signing_in(console: Page, acme: Tenant) -> None:
     make_snapshot(acme, "before the import")
     console.goto(page("snapshots", acme))
     console.context.clear_cookies()
@@ -44,7 +44,7 @@ def test_expired_log_in_before_the_dialog_leads_to_signing_in(console: Page, acm
     console.wait_for_url(re.compile("/sign-in"))
 
 
-def test_times_are_in_the_viewers_zone_and_tell_the_exact_one(
+def test_times_are_in_the_viewers_time_zone_with_the_exact_one_in_utc(
     browser: Browser, live_server: Any, acme: Tenant, olga: User, viewport: Any
 ) -> None:
     session = client_of(olga).cookies["sessionid"].value
@@ -69,7 +69,7 @@ def test_times_are_in_the_viewers_zone_and_tell_the_exact_one(
     assert {size for _, _, size in shown.values()} == {width}
 
 
-def test_slash_leads_to_the_search_and_the_keyboard_through_what_it_finds(console: Page, acme: Tenant) -> None:
+def test_slash_focuses_the_search_and_the_keyboard_moves_through_its_results(console: Page, acme: Tenant) -> None:
     console.goto(page("snapshots", acme))
     field = console.get_by_role("combobox", name="Search memories")
     console.locator("#id_name").focus()
@@ -99,7 +99,7 @@ def test_slash_leads_to_the_search_and_the_keyboard_through_what_it_finds(consol
     assert console.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
-def test_enter_without_a_choice_opens_all_that_was_found(console: Page, acme: Tenant) -> None:
+def test_enter_without_a_choice_opens_all_results(console: Page, acme: Tenant) -> None:
     console.goto(page("memories", acme))
     console.keyboard.press("/")
     console.keyboard.type("ERR_4012")

@@ -1,4 +1,4 @@
-"""The way back: what was shown before a swap comes back, addresses hold the state, nothing jumps meanwhile."""
+"""Back and forward: they restore what a page showed, addresses contain the state, and the layout does not shift."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 REST = 20
 SHIFT_MAX = 0.1
-# Chromium forgives what moves within half a second of a click; here that counts, as a swap follows a click.
+# Chromium ignores layout shifts within half a second of a click. Here they count, because a swap follows a click.
 WATCH = """
 window.moved = [];
 new PerformanceObserver((list) => list.getEntries().forEach((entry) => window.moved.push([
@@ -27,7 +27,7 @@ new PerformanceObserver((list) => list.getEntries().forEach((entry) => window.mo
 """
 # After the next frames have been drawn and measured.
 MOVED = "() => new Promise((resolve) => setTimeout(() => resolve(window.moved.splice(0)), 150))"
-# Not before: a click scrolls to its target, smoothly.
+# Only when the page is left, because a click first scrolls smoothly to its target.
 NOTE_TOP = "window.addEventListener('pagehide', () => { sessionStorage.top = window.scrollY; })"
 IS_STILL = "() => !document.querySelector('.htmx-request, [aria-busy]')"
 
@@ -39,7 +39,7 @@ def watched(console: Page) -> Page:
 
 
 def settled(watched: Page, what: str, most: float = SHIFT_MAX) -> None:
-    """What was asked for has been swapped in, and pushed next to nothing out of its place."""
+    """Wait until the requested content is swapped in, and assert that it hardly moved the rest of the page."""
     watched.wait_for_function(IS_STILL)
     moved = watched.evaluate(MOVED)
     assert sum(value for value, _ in moved) < most, f"{what} moves {moved}"
@@ -51,9 +51,7 @@ def back_to(watched: Page, address: str) -> None:
     watched.wait_for_function(IS_STILL)
 
 
-def test_list_goes_back_through_its_filters_orders_and_pages_and_shows_what_was_done(
-    watched: Page, acme: Tenant
-) -> None:
+def test_list_goes_back_through_its_filters_orders_and_pages_and_shows_changes(watched: Page, acme: Tenant) -> None:
     notes = [
         (f"Note {number}{' of the torque' * number}", "agent=notes", "fact") for number in range(TABLE_PAGE_SIZE + REST)
     ]
@@ -117,7 +115,7 @@ def test_step_back_and_forward_while_a_page_loads_shows_the_page_of_the_address(
     expect(field).to_have_value("agent=notes")
 
 
-def test_search_comes_back_as_it_was_left_though_its_result_comes_later(watched: Page, acme: Tenant) -> None:
+def test_search_is_restored_as_it_was_left_although_its_result_loads_later(watched: Page, acme: Tenant) -> None:
     store_memories_for_pages(
         acme, *[(f"The torque of bike {number} was measured.", "agent=notes", "fact") for number in range(REST)]
     )
@@ -139,12 +137,12 @@ def test_search_comes_back_as_it_was_left_though_its_result_comes_later(watched:
     signed_in = client_of(new_operator("otto", "operator", acme)).cookies["sessionid"].value
     watched.context.add_cookies([{"name": "sessionid", "value": signed_in, "url": watched.evaluate("location.origin")}])
     watched.reload()
-    settled(watched, "the result of a search for somebody else")
+    settled(watched, "the result of a search of another operator")
     expect(name).to_have_text(text)
     expect(box).not_to_be_checked()
 
 
-def test_result_that_fails_can_be_asked_for_again(watched: Page, acme: Tenant) -> None:
+def test_result_that_fails_can_be_requested_again(watched: Page, acme: Tenant) -> None:
     address = page("context-preview", acme) + "?query=torque"
     watched.route(
         f"**{address}", lambda route: route.abort() if "hx-request" in route.request.headers else route.fallback()
@@ -156,13 +154,11 @@ def test_result_that_fails_can_be_asked_for_again(watched: Page, acme: Tenant) -
     expect(watched.locator("#budget-title")).to_be_visible()
 
 
-def test_result_that_does_not_come_for_what_was_typed_meanwhile_can_be_asked_for_again(
-    watched: Page, acme: Tenant
-) -> None:
+def test_result_that_fails_after_the_query_has_changed_can_be_requested_again(watched: Page, acme: Tenant) -> None:
     address = page("context-preview", acme)
 
     def answer(route: Route) -> None:
-        """No answer to what the page asks for by itself."""
+        """Leave the requests of htmx without a response."""
         if "hx-request" not in route.request.headers:
             route.fallback()
 
@@ -176,9 +172,7 @@ def test_result_that_does_not_come_for_what_was_typed_meanwhile_can_be_asked_for
     expect(watched.get_by_role("link", name="Show result")).to_be_visible()
 
 
-def test_workbench_goes_back_by_steps_and_comes_back_with_the_budget_it_was_left_with(
-    watched: Page, acme: Tenant
-) -> None:
+def test_workbench_goes_back_by_steps_and_restores_its_budget(watched: Page, acme: Tenant) -> None:
     title, number = watched.locator("#budget-title"), watched.locator("#id_max_tokens")
     slider, order = watched.locator("input[type=range]"), watched.locator("#id_ordering")
 
@@ -210,7 +204,7 @@ def test_workbench_goes_back_by_steps_and_comes_back_with_the_budget_it_was_left
     expect_shown("300", "top_down")
 
 
-def test_reviews_go_back_in_the_order_they_were_seen_and_show_what_was_done(watched: Page, acme: Tenant) -> None:
+def test_reviews_go_back_in_the_order_in_which_they_were_opened_and_show_changes(watched: Page, acme: Tenant) -> None:
     under_review(acme, summary_share=0.05, has_journal=False)
     for _ in range(2):
         compacted(make_long_session(acme, turns=40, window=4_000))
@@ -230,7 +224,7 @@ def test_reviews_go_back_in_the_order_they_were_seen_and_show_what_was_done(watc
     before = missing.count()
     missing.first.click()
     expect(missing).not_to_have_count(before)
-    # The summary grows by the sentence that was asked for; a slow answer counts that as well.
+    # The summary grows by the requested sentence, which also counts if the response is slow.
     settled(watched, "an appended fact", most=0.15)
     after = missing.count()
     watched.go_back()
@@ -241,7 +235,7 @@ def test_reviews_go_back_in_the_order_they_were_seen_and_show_what_was_done(watc
 
 
 def swaps(watched: Page, acme: Tenant) -> Iterator[str]:
-    """Other pages, and one swap of each."""
+    """Open other pages and make one swap on each; yield what was done."""
     watched.goto(page("tenant-overview", acme))
     yield "opening the overview"
     watched.locator(".ranges a", has_text="30").click()
@@ -258,6 +252,6 @@ def swaps(watched: Page, acme: Tenant) -> Iterator[str]:
     yield "a branch"
 
 
-def test_swaps_leave_what_stands_around_them_where_it_is(watched: Page, acme: Tenant) -> None:
+def test_swaps_do_not_move_the_rest_of_the_page(watched: Page, acme: Tenant) -> None:
     for what in swaps(watched, acme):
         settled(watched, what)

@@ -1,4 +1,4 @@
-"""What a person without a mouse, with an expired log-in or with a mistake in a form meets, in a real Chromium."""
+"""Chromium without a mouse, with an expired sign-in, and with an error in a form."""
 
 import re
 
@@ -11,7 +11,7 @@ from tests.integration.page_helpers import as_stored, make_bakery_memories, page
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-# What has the focus: what it says, whether it can be seen, and whether its outline can.
+# The element with the focus: its name, and whether it and its outline are visible.
 FOCUSED = """() => {
   const one = document.activeElement, box = one.getBoundingClientRect(), style = getComputedStyle(one);
   const name = one.innerText || one.getAttribute('aria-label') || one.id || one.tagName;
@@ -22,7 +22,7 @@ FOCUSED = """() => {
 STEPS_MAX = 120
 
 
-def test_tab_leads_through_a_page_in_its_order_and_is_seen_at_each_step(console: Page, acme: Tenant) -> None:
+def test_tab_moves_through_a_page_in_order_with_a_visible_focus(console: Page, acme: Tenant) -> None:
     console.goto(page("memories", acme))
     steps = []
     for _ in range(STEPS_MAX):
@@ -40,9 +40,7 @@ def test_tab_leads_through_a_page_in_its_order_and_is_seen_at_each_step(console:
     assert {"Memories", "Frau Brodersen prefers e-mail."} <= {step["name"] for step in steps}
 
 
-def test_enter_opens_what_the_keyboard_reached_and_the_skip_link_passes_the_navigation(
-    console: Page, acme: Tenant
-) -> None:
+def test_enter_opens_the_focused_link_and_the_skip_link_skips_the_navigation(console: Page, acme: Tenant) -> None:
     console.goto(page("tenant-overview", acme))
     link = console.locator("#nav").get_by_role("link", name="Memories", exact=True)
     link.focus()
@@ -55,7 +53,7 @@ def test_enter_opens_what_the_keyboard_reached_and_the_skip_link_passes_the_navi
     assert console.evaluate("document.querySelector('main').contains(document.activeElement)")
 
 
-def test_refused_form_tells_beside_the_field_and_goes_there(console: Page, acme: Tenant) -> None:
+def test_refused_form_shows_the_error_beside_its_field_and_focuses_it(console: Page, acme: Tenant) -> None:
     memory = make_bakery_memories(acme)[0]
     console.goto(page("memory", acme, memory.pk))
     console.locator("#edit summary").click()
@@ -68,7 +66,9 @@ def test_refused_form_tells_beside_the_field_and_goes_there(console: Page, acme:
     assert as_stored(memory).version == 1
 
 
-def test_log_in_that_expired_before_a_form_was_sent_changes_nothing_and_leads_back(console: Page, acme: Tenant) -> None:
+def test_sign_in_that_expired_before_a_form_was_sent_changes_nothing_and_leads_back(
+    console: Page, acme: Tenant
+) -> None:
     memory = make_bakery_memories(acme)[0]
     address = page("memory", acme, memory.pk)
     console.goto(address)

@@ -1,4 +1,4 @@
-"""The overview in a real Chromium: another range, curves that follow the theme, and the table without JavaScript."""
+"""The overview in Chromium: another range, charts in the chosen theme, and the table without JavaScript."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""The command palette in a browser: opened by keys and button, used without a mouse."""
+"""The command palette in a browser: opened by keyboard and button, used without a mouse."""
 
 import re
 
@@ -27,7 +27,7 @@ def test_palette_opens_an_action_and_a_memory_by_keyboard(console: Page, acme: T
     assert field.get_attribute("aria-activedescendant") == memory.get_attribute("id")
     console.keyboard.press("Enter")
     expect(console.get_by_role("heading", level=1)).to_contain_text("ERR_4012 means")
-    console.wait_for_load_state()  # the shortcut is there when the scripts have run
+    console.wait_for_load_state()  # the shortcut works after the scripts have run
     console.keyboard.press("Control+k")
     field.press_sequentially("zzzz")
     expect(console.locator("#palette-list")).to_contain_text("No results")
@@ -37,7 +37,7 @@ def test_palette_opens_an_action_and_a_memory_by_keyboard(console: Page, acme: T
     expect(console.get_by_role("option", selected=True)).to_have_text("Add memory")
     expect(console.get_by_role("heading", level=1)).to_contain_text("ERR_4012 means")
     field.press_sequentially("add mem")
-    console.keyboard.press("Enter")  # before the list has followed
+    console.keyboard.press("Enter")  # before the list is updated
     expect(console).to_have_url(re.compile("/memories/new$"))
 
 

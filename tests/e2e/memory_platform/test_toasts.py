@@ -1,4 +1,4 @@
-"""Toasts for background work in a real Chromium: across pages, tabs, an expired log-in and failing answers."""
+"""Job notifications in Chromium: across pages and tabs, with an expired sign-in and failed requests."""
 
 import re
 from collections.abc import Iterator
@@ -17,31 +17,31 @@ from tests.users import PASSWORD
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-#: No page pauses longer than this between two looks at its work.
+#: The longest interval at which a page polls for its jobs.
 PAUSE_MAX_MS = 15_000
 WATCHED = re.compile(r"/job-notifications\?")
-#: Stands in an answer that tells of an end.
-TOLD = "data-finished"
+#: A part of each response that reports the end of a job.
+FINISHED = "data-finished"
 
 
 @pytest.fixture
 def console(console: Page) -> Page:
-    """Somebody signed in, whose clock can be put forward."""
+    """A page of a signed-in operator with a clock that the test controls."""
     console.context.clock.install()
     return console
 
 
 def pause_passes(tab: Page) -> None:
-    """Let all tabs look again where they still watch something, and show what they were answered."""
+    """Let all tabs that still poll send a request and show the response."""
     tab.context.clock.fast_forward(PAUSE_MAX_MS)
     tab.wait_for_timeout(400)
 
 
 @contextmanager
 def answered(tab: Page, part: str = "") -> Iterator[None]:
-    """Let all tabs look again after what is done meanwhile, and wait until one has an answer that contains the part.
+    """Run the block, let all tabs poll, and wait for a response that contains `part`.
 
-    Tabs look by themselves too, and no more once they were told of the end: so what ends the work stands within.
+    Tabs also poll by themselves, and stop after the end of the job, so the block must end the job.
     """
     with tab.context.expect_event(
         "response", lambda answer: bool(WATCHED.search(answer.url)) and (not part or part in answer.text())
@@ -51,7 +51,7 @@ def answered(tab: Page, part: str = "") -> Iterator[None]:
 
 
 def start_evaluation(console: Page, tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> UUID:
-    """By the form of the page, with no worker at it."""
+    """Start an evaluation with the form of its page; no worker runs it."""
     monkeypatch.setattr("context.evaluation.actions.evaluations.enqueue_evaluation", lambda *_: None)
     console.goto(page("evaluations", tenant))
     console.select_option("#id_corpus", "updated_facts")
@@ -67,24 +67,24 @@ def end(tenant: Tenant, run_id: UUID, state: str = "done") -> None:
         EvaluationRun.objects.for_tenant(tenant.pk).with_id(run_id).finish(state, timezone.now(), code="no_answer")
 
 
-def test_end_of_work_is_told_on_whatever_page_one_is_and_in_one_tab(
+def test_end_of_a_job_is_shown_on_any_page_and_in_one_tab(
     console: Page, acme: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_id = start_evaluation(console, acme, monkeypatch)
     console.goto(page("snapshots", acme))
     other = console.context.new_page()
     other.goto(page("memories", acme))
-    told = [tab.locator(".finished") for tab in (console, other)]
+    toasts = [tab.locator(".finished") for tab in (console, other)]
     end(acme, run_id)
-    if not any(each.count() for each in told):  # either tab may show it, perhaps already after its first look
+    if not any(each.count() for each in toasts):  # either tab may show it, perhaps after its first request
         console.context.clock.fast_forward(PAUSE_MAX_MS)
-    for _ in range(300):  # without putting the clock forward again, which would close it
-        if any(each.count() for each in told):
+    for _ in range(300):  # moving the clock forward again would close it
+        if any(each.count() for each in toasts):
             break
         console.wait_for_timeout(100)
     console.wait_for_timeout(400)
-    assert sum(each.count() for each in told) == 1
-    tab = console if told[0].count() else other
+    assert sum(each.count() for each in toasts) == 1
+    tab = console if toasts[0].count() else other
     expect(tab.locator(".finished")).to_contain_text("done.")
     tab.locator(".finished a").click()
     expect(tab).to_have_url(re.compile(str(run_id)))
@@ -100,24 +100,26 @@ def test_failed_work_is_an_error_that_waits_to_be_closed(
 ) -> None:
     run_id = start_evaluation(console, acme, monkeypatch)
     console.goto(page("snapshots", acme))
-    with answered(console, TOLD):
+    with answered(console, FINISHED):
         end(acme, run_id, "failed")
     toast = console.locator(".finished.flash-error")
     expect(toast).to_contain_text("failed. View reason")
     toast.get_by_role("button", name="Dismiss message").click()
     expect(toast).to_have_count(0)
-    asked: list[str] = []
-    console.on("request", lambda request: asked.append(request.url) if "/job-notifications?" in request.url else None)
+    requests: list[str] = []
+    console.on(
+        "request", lambda request: requests.append(request.url) if "/job-notifications?" in request.url else None
+    )
     console.goto(page("memo", acme))
     pause_passes(console)
-    assert asked == []
+    assert requests == []
 
 
 def test_page_that_shows_the_end_by_itself_has_no_toast_of_it_nor_the_one_after(
     console: Page, acme: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_id = start_evaluation(console, acme, monkeypatch)
-    with answered(console, TOLD):
+    with answered(console, FINISHED):
         end(acme, run_id)
     console.wait_for_timeout(400)
     assert console.locator(".finished").count() == 0
@@ -126,7 +128,7 @@ def test_page_that_shows_the_end_by_itself_has_no_toast_of_it_nor_the_one_after(
     assert console.locator(".finished").count() == 0
 
 
-def test_errors_are_silent_and_an_expired_log_in_loses_nothing(
+def test_errors_are_silent_and_an_expired_sign_in_loses_nothing(
     console: Page, acme: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_id = start_evaluation(console, acme, monkeypatch)

@@ -1,4 +1,4 @@
-"""Two tabs of one browser: each acts on its own tenant, and both share one sign-in without a fight."""
+"""Two tabs of one browser: each changes its own tenant, and both share one sign-in without conflict."""
 
 import re
 
@@ -70,7 +70,7 @@ def test_each_tab_acts_on_its_tenant_and_both_share_one_sign_in(
     expect(console).to_have_url(re.compile(f"{acme.pk}/memories"))
     enter(second)
     expect(second).to_have_url(re.compile(f"{globex.pk}/memories"))
-    # That was a new sign-in, and the first tab is older than it.
+    # The page in the first tab is older than this sign-in.
     archive_first(console)
     expect(rows).to_have_count(len(WORKSHOP) - 2)
 
@@ -82,7 +82,7 @@ def test_each_tab_acts_on_its_tenant_and_both_share_one_sign_in(
     expect(console.locator(".flash")).to_be_visible()
 
 
-def test_tab_of_one_person_does_not_act_as_another(console: Page, second: Page, acme: Tenant) -> None:
+def test_tab_of_one_operator_does_not_act_as_another(console: Page, second: Page, acme: Tenant) -> None:
     new_operator("ida", "admin", acme)
     console.goto(page("memories", acme))
     second.goto(page("memories", acme))

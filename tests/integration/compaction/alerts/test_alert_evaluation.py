@@ -147,7 +147,7 @@ def test_rule_that_is_off_finds_nothing_and_closes_its_alert(tenant: Tenant) -> 
     assert len(alerts_of(tenant)) == 1
 
 
-def test_closing_goes_only_to_destinations_that_want_it(tenant: Tenant) -> None:
+def test_closing_is_sent_only_to_destinations_that_want_it(tenant: Tenant) -> None:
     set_rule(tenant, rules.SUMMARISER_FAILS, now=NOW)
     add_destination(tenant, "all@example.com", now=NOW)
     add_destination(tenant, "openings@example.com", now=NOW, sends_closing=False)

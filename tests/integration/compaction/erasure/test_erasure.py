@@ -166,7 +166,7 @@ def dying_after(batches: int) -> Callable[[Erasure], None]:
 
 
 @pytest.mark.parametrize("target", ["partition", "tenant"])
-def test_killed_erasure_goes_on_where_it_was(tenant: Tenant, target: str) -> None:
+def test_killed_erasure_continues_where_it_was(tenant: Tenant, target: str) -> None:
     plant(tenant)
     now = timezone.now()
     with tenant_scope(tenant.pk):
@@ -185,7 +185,7 @@ def test_killed_erasure_goes_on_where_it_was(tenant: Tenant, target: str) -> Non
     assert places_with(CANARY) == set()
 
 
-def test_erasure_out_of_time_goes_on_and_fails_only_after_many_attempts_that_erased_nothing(tenant: Tenant) -> None:
+def test_erasure_out_of_time_continues_and_fails_only_after_many_attempts_that_erased_nothing(tenant: Tenant) -> None:
     plant(tenant)
     now = timezone.now()
     with tenant_scope(tenant.pk):

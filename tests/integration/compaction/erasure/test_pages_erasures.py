@@ -106,11 +106,11 @@ def test_policy_is_set_listed_and_removed(admin: Client, tenant: Tenant) -> None
 def test_policy_that_erases_at_once_says_so_first(admin: Client, tenant: Tenant) -> None:
     make_memory(tenant, now=timezone.now() - timedelta(days=40))
     url, policy = reverse("erasures", args=[tenant.pk]), {"partition": "", "days": 30, "age_from": "created"}
-    asked = admin.post(url, policy).content.decode()
-    assert "erases 1 memory and 0 sessions within the hour" in asked
+    confirmation = admin.post(url, policy).content.decode()
+    assert "erases 1 memory and 0 sessions within the hour" in confirmation
     with tenant_scope(tenant.pk):
         assert not RetentionPolicy.objects.exists()
-    hidden = dict(re.findall(r'<input type="hidden" name="(is_confirmed)" value="(\w+)"', asked))
+    hidden = dict(re.findall(r'<input type="hidden" name="(is_confirmed)" value="(\w+)"', confirmation))
     assert admin.post(url, policy | hidden).status_code == 302
     with tenant_scope(tenant.pk):
         assert RetentionPolicy.objects.exists()

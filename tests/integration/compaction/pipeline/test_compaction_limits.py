@@ -75,7 +75,7 @@ def test_emergency_that_takes_too_long_is_handed_to_a_worker(
 
 
 @pytest.mark.parametrize("path", ["context", "compact"])
-def test_long_spans_are_not_summarised_while_somebody_waits(
+def test_long_spans_are_not_summarised_while_a_request_waits(
     admin: APIClient, tenant: Tenant, handed_over: list[UUID], monkeypatch: pytest.MonkeyPatch, path: str
 ) -> None:
     session = full_session(admin)
@@ -214,7 +214,7 @@ def test_context_read_while_the_session_is_compacted_shows_before_or_after(
     assert len(read.turns) == len([row for row in shown(tenant, str(run.session_id)) if isinstance(row[0], int)])
 
 
-def test_smallest_window_has_room_for_a_context(admin: APIClient) -> None:
+def test_context_fits_into_the_smallest_window(admin: APIClient) -> None:
     session = full_session(admin, pairs=3, window=256)
     answer = context_of(admin, session)
     assert answer["messages"][0]["content"] == "You help Alex."

@@ -88,11 +88,11 @@ def test_summary_stands_as_specified(api: APIClient, tenant: Tenant) -> None:
     assert {name: message.metadata[name] for name in expected} == expected
     (summary,) = live_memories(tenant, "context_synthesis")
     stored = {memory.content for memory in live_memories(tenant, "journal")}
-    told = [one["text"].partition(": ")[2] for one in made["statements"] if one["text"] not in stored]
+    unstored = [one["text"].partition(": ")[2] for one in made["statements"] if one["text"] not in stored]
     assert summary.kind == "synthesis"
-    assert told
+    assert unstored
     assert stored
-    assert all(text in summary.content for text in told)
+    assert all(text in summary.content for text in unstored)
     assert not any(text.partition(": ")[2] in summary.content for text in stored), "a sentence is stored twice"
     assert summary.metadata["session_id"] == session["id"]
 
@@ -141,20 +141,20 @@ def test_masking_alone_is_enough_when_it_reaches_the_target(admin: APIClient, te
     assert shown(tenant, session["id"]) == before
 
 
-def test_dry_run_tells_span_and_tokens_and_writes_nothing(api: APIClient, tenant: Tenant) -> None:
+def test_dry_run_reports_span_and_tokens_and_writes_nothing(api: APIClient, tenant: Tenant) -> None:
     session = full_session(api, lookups=2)
     before = shown(tenant, session["id"])
     response = api.post(f"/api/v1/sessions/{session['id']}/compact", {"dry_run": True})
     assert response.status_code == 200
-    told = response.json()
-    assert told["span"]["first_sequence"] == 0
-    assert told["span"]["messages"] == told["summarised"] > 0
-    assert told["tokens_after"] < told["tokens_before"] == before[0][1]
+    dry_run = response.json()
+    assert dry_run["span"]["first_sequence"] == 0
+    assert dry_run["span"]["messages"] == dry_run["summarised"] > 0
+    assert dry_run["tokens_after"] < dry_run["tokens_before"] == before[0][1]
     assert shown(tenant, session["id"]) == before
     assert stored_compactions(tenant) == []
 
 
-def test_request_answers_with_an_event_that_tells_how_far_it_is(api: APIClient) -> None:
+def test_request_returns_an_event_that_shows_its_progress(api: APIClient) -> None:
     session = full_session(api)
     started = compact(api, session, 202, wait=False)
     event = api.get(f"{EVENTS}/{started['event_id']}").json()
@@ -168,8 +168,8 @@ def test_nothing_to_compact_says_why(api: APIClient) -> None:
     session = open_session(api, max_context_tokens=8_000)
     append(api, session, user("Hello."))
     assert_problem(api.post(f"/api/v1/sessions/{session['id']}/compact", {"wait": True}), 409, "nothing_to_compact")
-    told = api.post(f"/api/v1/sessions/{session['id']}/compact", {"dry_run": True}).json()
-    assert (told["span"], told["masked"], told["reason"]) == (None, 0, "nothing_outside_window")
+    dry_run = api.post(f"/api/v1/sessions/{session['id']}/compact", {"dry_run": True}).json()
+    assert (dry_run["span"], dry_run["masked"], dry_run["reason"]) == (None, 0, "nothing_outside_window")
 
 
 def test_later_compaction_takes_earlier_statements_along(admin: APIClient, tenant: Tenant) -> None:

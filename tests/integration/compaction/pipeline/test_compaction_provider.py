@@ -177,9 +177,9 @@ def test_breaker_opens_after_three_failures_and_closes_after_its_cooldown(
         assert breaker_of(tenant).failures == number + 1
     assert breakers.is_provider_off(tenant.pk, "openai", now=hours_later(seconds=1))
     assert not breakers.is_provider_off(other_tenant.pk, "openai", now=hours_later(seconds=1))
-    asked = len(server.requests)
+    request_count = len(server.requests)
     made = compact(admin, full_session(admin))["compaction"]
-    assert len(server.requests) == asked, "a provider that is off was asked"
+    assert len(server.requests) == request_count, "a provider that is off was asked"
     assert "provider_off" in made["warnings"][0]["detail"]
     after = breaker_of(tenant).open_until + timedelta(seconds=1)
     assert not breakers.is_provider_off(tenant.pk, "openai", now=after)

@@ -109,7 +109,7 @@ def test_proposal_whose_messages_changed_is_stale(
     assert review(admin, proposal, "approve")["state"] == "applied"
 
 
-def test_edited_proposal_is_counted_and_checked_anew(
+def test_edited_proposal_is_counted_and_checked_again(
     admin: APIClient, tenant: Tenant, session: dict[str, Any], proposal: dict[str, Any]
 ) -> None:
     url = f"{COMPACTIONS}/{proposal['id']}/review"

@@ -73,7 +73,7 @@ def test_applied_compaction_says_when_and_never_grows(tenant: Tenant) -> None:
         assert "compaction_applied_does_not_grow" in refused(lambda: new_compaction(session, **grown))
 
 
-def test_message_cannot_stand_in_another_tenants_session(tenant: Tenant, other_tenant: Tenant) -> None:
+def test_message_cannot_be_in_a_session_of_another_tenant(tenant: Tenant, other_tenant: Tenant) -> None:
     with tenant_scope(tenant.pk):
         session = new_session(tenant)
     with tenant_scope(other_tenant.pk):

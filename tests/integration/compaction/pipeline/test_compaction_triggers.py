@@ -113,7 +113,7 @@ def test_what_people_undid_or_refused_is_not_done_again_by_itself(admin: APIClie
     assert sweep() == 1
 
 
-def test_sweep_is_bounded_and_goes_on_where_it_stopped(
+def test_sweep_is_bounded_and_continues_where_it_stopped(
     admin: APIClient, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scheduling, "SESSIONS_BATCH", 2)
@@ -247,11 +247,11 @@ def test_simulation_plays_the_session_through_and_writes_nothing(admin: APIClien
     session = full_session(admin)
     before = shown(tenant, session["id"])
     url = f"/api/v1/sessions/{session['id']}/simulate"
-    told = admin.post(url, {"emergency_threshold": 0.75, "price_per_million": 2.5}).json()
-    assert told["compactions"] >= 1
-    assert told["peak"] <= 1.0
-    assert told["points"][-1]["sequence"] == len(before) - 2
-    assert told["cost"]["price"] > 0
+    simulation = admin.post(url, {"emergency_threshold": 0.75, "price_per_million": 2.5}).json()
+    assert simulation["compactions"] >= 1
+    assert simulation["peak"] <= 1.0
+    assert simulation["points"][-1]["sequence"] == len(before) - 2
+    assert simulation["cost"]["price"] > 0
     assert admin.post(url, {"has_emergency": False}).json()["compactions"] == 0
     assert shown(tenant, session["id"]) == before
     assert_problem(admin.post(url, {"target": 0.9, "sleep_threshold": 0.5}), 400, "not_below_threshold", "target")

@@ -140,7 +140,7 @@ def test_roll_up_of_a_partition_that_is_not_there_is_absent(path: str, client: C
     assert client.post(page("roll-ups", tenant), {"partition": path, "style": "compact"}).status_code == 404
 
 
-def test_unknown_style_is_told(client: Client, tenant: Tenant) -> None:
+def test_unknown_style_is_reported(client: Client, tenant: Tenant) -> None:
     store_memories_for_pages(tenant, ("A bike.", "agent=shop", "fact"))
     response = client.post(page("roll-ups", tenant), {"partition": "agent=shop", "style": "loud"}, follow=True)
     assert "Known values" in text_of(response)

@@ -122,9 +122,9 @@ def test_lost_number_alone_does_not_wait_below_a_low_floor(admin: APIClient, ten
 def test_what_is_only_asked_does_not_count(admin: APIClient, tenant: Tenant) -> None:
     texts = ("Is the order MV-20931 here?", "The deposit is 40 EUR.")
     made = compact(admin, session_of(admin, *texts))["compaction"]
-    told = {fact["text"] for fact in (*made["kept"], *made["missing"])}
-    assert "40 EUR" in told
-    assert "MV-20931" not in told
+    facts = {fact["text"] for fact in (*made["kept"], *made["missing"])}
+    assert "40 EUR" in facts
+    assert "MV-20931" not in facts
 
 
 @pytest.mark.parametrize(

@@ -73,13 +73,13 @@ def test_reviews_work_without_a_cache(
     assert ida.get(page("compaction", tenant, proposal.pk)).status_code == 200
 
 
-def test_page_is_told_what_another_did_meanwhile(
+def test_page_shows_what_another_reviewer_did_meanwhile(
     olga: Client, ida: Client, tenant: Tenant, proposal: Compaction
 ) -> None:
     ida.post(page("compaction", tenant, proposal.pk), {"text": "Ida asked much.", "edit_version": "0"})
-    told = beat(olga, tenant, proposal)
-    assert "<strong>ida</strong> edited its text" in told
-    assert page("compaction", tenant, proposal.pk) in told
+    presence = beat(olga, tenant, proposal)
+    assert "<strong>ida</strong> edited its text" in presence
+    assert page("compaction", tenant, proposal.pk) in presence
     assert "<strong>You, in another window,</strong> edited its text" in beat(ida, tenant, proposal)
     ida.post(page("compaction-reject", tenant, proposal.pk), {"reason": "It says nothing."})
     assert "<strong>ida</strong> rejected it" in beat(olga, tenant, proposal)
@@ -109,7 +109,7 @@ def test_nobody_decides_about_a_text_they_did_not_see(
     assert olga.post(page(name, tenant, proposal.pk), decision | {"edit_version": "1"}).status_code == 302
 
 
-def test_second_decision_is_told_who_decided_and_keeps_the_reason(
+def test_second_decision_shows_who_decided_and_keeps_the_reason(
     olga: Client, ida: Client, tenant: Tenant, proposal: Compaction
 ) -> None:
     ida.post(page("compaction-approve", tenant, proposal.pk), {"edit_version": "0"})

@@ -127,7 +127,7 @@ def test_missing_fact_is_appended_with_one_click_and_then_all(client: Client, te
     assert "Only facts that are missing" in text_of(unknown)
 
 
-def test_text_is_edited_counted_and_checked_anew(client: Client, tenant: Tenant, proposal: Compaction) -> None:
+def test_text_is_edited_counted_and_checked_again(client: Client, tenant: Tenant, proposal: Compaction) -> None:
     address = page("compaction", tenant, proposal.pk)
     response = client.post(address, {"text": "Ida asked much.\r\nJonas works.", "edit_version": "0"}, follow=True)
     assert "facts retained" in text_of(response)
@@ -210,7 +210,7 @@ def test_proposal_is_rejected_with_a_reason(client: Client, tenant: Tenant, prop
     assert reread(proposal.session).current is None
 
 
-def test_proposal_is_made_anew(client: Client, tenant: Tenant, proposal: Compaction) -> None:
+def test_proposal_is_regenerated(client: Client, tenant: Tenant, proposal: Compaction) -> None:
     address = page("compaction-regenerate", tenant, proposal.pk)
     assert client.post(address, {"prompt_version": "x"}).status_code == 422
     text = text_of(client.post(address, follow=True))

@@ -92,7 +92,7 @@ def test_query_counts_do_not_grow_with_what_waits(
     ("name", "fields", "decided"),
     [("compaction-approve", {}, "applied"), ("compaction-reject", {"reason": "No."}, "rejected")],
 )
-def test_decision_goes_on_to_the_next_one_and_is_undone_from_there(
+def test_decision_leads_to_the_next_review_and_is_undone_from_there(
     name: str, fields: dict[str, str], decided: str, client: Client, tenant: Tenant, queue: list[Compaction]
 ) -> None:
     first, second, _ = queue

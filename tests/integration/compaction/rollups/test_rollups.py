@@ -123,7 +123,7 @@ def test_schedule_starts_with_the_first_memory_and_leaves_written_summaries_alon
 
 
 @pytest.mark.parametrize(("requested_by", "kept"), [("", "Written by hand."), ("olga", "")])
-def test_what_is_written_while_a_run_waits_stays_unless_somebody_asked(
+def test_text_written_while_a_run_waits_stays_unless_an_operator_requested_the_run(
     tenant: Tenant, requested_by: str, kept: str
 ) -> None:
     facts(tenant)
@@ -196,7 +196,7 @@ def roll_up(tenant: Tenant, path: str, style: str = "detailed") -> PartitionSumm
     return summary
 
 
-def test_memories_are_told_word_for_word_with_their_own_day(tenant: Tenant) -> None:
+def test_memories_are_quoted_word_for_word_with_their_own_day(tenant: Tenant) -> None:
     quote = 'Bea wrote: "The bridge to the island closes in June for a whole year of repairs."'
     for number, text in enumerate((FACTS[0], quote)):
         make_memory(tenant, text, partition="user=alex", created_at=FACTORY_NOW - timedelta(days=2 - number))

@@ -40,7 +40,7 @@ def listed(api: APIClient, session: dict[str, Any], **query: Any) -> list[dict[s
     return rows
 
 
-def test_messages_stand_in_their_order_with_their_tokens(api: APIClient, session: dict[str, Any]) -> None:
+def test_messages_are_in_their_order_with_their_tokens(api: APIClient, session: dict[str, Any]) -> None:
     calls = calling("call_1", "call_2")
     response = post(
         api, session, user("How warm is it?", name="Alex"), calls, tool_result_body("call_2", LONG, name="search")

@@ -68,7 +68,7 @@ def test_change_of_the_directive_changes_the_pressure(api: APIClient) -> None:
     assert changed["metadata"] == {"a": 1}
 
 
-def test_change_of_the_model_counts_every_message_anew(api: APIClient) -> None:
+def test_change_of_the_model_counts_every_message_again(api: APIClient) -> None:
     session = open_session(api, directive=DIRECTIVE)
     texts = ["Straße und Übergrößen für Jürgen", "日本語のテキストはトークンが多い"]
     append(api, session, *[user(text) for text in texts], calling("call_1"), tool_result_body("call_1", "größer"))

@@ -173,9 +173,9 @@ def facts_are_still_found(played: PlayedSession, data: dict[str, Any]) -> None:
     """Questions whose evidence is compacted: how many words of the answer summary and memories contain."""
     compacted = _compacted(played)
     found: dict[str, list[float]] = {"summary": [], "memories": [], "either": []}
-    asked = [question for question in data["qa"] if _is_about(question, set(compacted))]
-    assert len(asked) >= 50
-    for question in asked:
+    questions = [question for question in data["qa"] if _is_about(question, set(compacted))]
+    assert len(questions) >= 50
+    for question in questions:
         words = significant_words(question["answer"])
         context = played.ask(query=question["question"], preview=True)
         summary, memories = (

@@ -107,10 +107,10 @@ def test_model_that_fails_in_every_way_in_turn_never_leaves_a_session_over_budge
             continue
         leg = LEGS[legs % len(LEGS)]
         answer_by(server, settings, leg)
-        asked = len(server.requests)
+        request_count = len(server.requests)
         if not played.slept(hours=1):
             continue  # the preserved messages alone need too much, or the span is too small
-        one_leg_is_as_it_should_be(played, leg[1], len(server.requests) - asked)
+        one_leg_is_as_it_should_be(played, leg[1], len(server.requests) - request_count)
         legs += 1
     assert legs >= len(LEGS)
     assert len(played.rows) >= MESSAGES - 10
@@ -124,7 +124,7 @@ def test_model_that_fails_in_every_way_in_turn_never_leaves_a_session_over_budge
     assert [message.get("content") or "" for message in shown] == [row["content"] for row in played.rows]
 
 
-def one_leg_is_as_it_should_be(played: PlayedSession, code: str, asked: int) -> None:
+def one_leg_is_as_it_should_be(played: PlayedSession, code: str, request_count: int) -> None:
     """The model succeeds, or is tried three times; then rules take over, mark the result and pause the provider."""
     made, run = stored_compactions(played.tenant)[-1], stored_runs(played.tenant)[-1]
     assert (made.state, run.state, made.trigger) == ("applied", "done", "scheduled")
@@ -132,12 +132,12 @@ def one_leg_is_as_it_should_be(played: PlayedSession, code: str, asked: int) -> 
     with tenant_scope(played.tenant.pk):
         breaker = ProviderBreaker.objects.for_tenant(played.tenant.pk).first()
     if not code:
-        assert (made.summariser, made.is_fallback, run.attempts, asked) == ("openai", False, 1, 2)
+        assert (made.summariser, made.is_fallback, run.attempts, request_count) == ("openai", False, 1, 2)
         assert breaker is None or breaker.failures == 0
         return
     assert (made.summariser, made.is_fallback) == ("extractive", True)
     assert code in next(warning["detail"] for warning in made.warnings if warning["code"] == "fallback")
-    assert asked == run.attempts
+    assert request_count == run.attempts
     assert breaker is not None
     assert breaker.open_until is not None
     assert breakers.is_provider_off(played.tenant.pk, "openai", now=breaker.open_until - timedelta(minutes=1))
@@ -199,8 +199,8 @@ def test_what_was_asked_for_before_and_while_redis_is_away_is_done_afterwards(
     wait_for(lambda: any(run.state == "running" for run in stored_runs(tenant)), runtime)
     runtime.stop_redis()
     runtime.call(REQUEST, admin_key, sessions[2]["id"])
-    asked_meanwhile = stored_runs(tenant)[-1]
-    assert asked_meanwhile.state == "queued"
+    last_run = stored_runs(tenant)[-1]
+    assert last_run.state == "queued"
     runtime.start()
     with tenant_scope(tenant.pk):
         Run.objects.for_tenant(tenant.pk).update(created_at=timezone.now() - timedelta(minutes=5))

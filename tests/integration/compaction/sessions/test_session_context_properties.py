@@ -235,7 +235,7 @@ def test_failing_emergency_trims_with_a_warning(tenant: Tenant, full: Session) -
     assert {"compaction_failed", "pressure_high", "trimmed"} <= {notice.code for notice in context.warnings}
 
 
-def test_previews_and_sessions_with_room_are_not_compacted(tenant: Tenant, full: Session) -> None:
+def test_previews_and_sessions_below_the_threshold_are_not_compacted(tenant: Tenant, full: Session) -> None:
     compaction = Compaction(tenant)
     build(tenant, full, compact=compaction, preview=True)
     build(tenant, opened(tenant, [NewMessage("user", "hello")]), compact=compaction)

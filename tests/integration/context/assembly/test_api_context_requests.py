@@ -190,7 +190,7 @@ def test_as_of_reads_what_was_true_then_and_counts_nothing(api: APIClient, tenan
     assert ask(api, query="Where does Sam live?", as_of="1999-01-01T00:00:00Z")["text"] == ""
 
 
-def test_earlier_order_is_kept_and_the_kept_tokens_are_told(api: APIClient) -> None:
+def test_earlier_order_is_kept_and_the_kept_tokens_are_reported(api: APIClient) -> None:
     for name in ("Lisbon", "Porto", "Braga"):
         post_memory(api, f"Sam once lived in {name}.")
     first = ask(api, query="Where did Sam live?")

@@ -130,7 +130,7 @@ def test_elastic_budget_is_filled_with_all_that_fits_and_then_with_length(tenant
     assert not context.omitted
 
 
-def test_text_beyond_the_elastic_target_or_the_room_of_its_section_is_not_said_to_lack_tokens(tenant: Tenant) -> None:
+def test_text_beyond_the_elastic_target_or_its_section_budget_is_not_reported_to_lack_tokens(tenant: Tenant) -> None:
     few = BudgetProfile(
         tenant_id=tenant.pk, version=0, packer="elastic", elastic_target_items=1, elastic_fills_budget=False
     )
@@ -161,7 +161,7 @@ def test_optimal_packs_the_highest_total_and_warns_of_what_that_means(tenant: Te
     assert greedy.optimality["total_score"] == pytest.approx(scores, abs=1e-6)
 
 
-def test_explained_context_tells_optimum_and_gap_for_every_packer_and_its_receipt_keeps_them(tenant: Tenant) -> None:
+def test_explained_context_reports_optimum_and_gap_for_every_packer_and_its_receipt_keeps_them(tenant: Tenant) -> None:
     for packer in ("greedy", "elastic", "optimal"):
         context = assemble_test_context(tenant, "What does Alex like?", packer=packer, max_tokens=300, explain=True)
         figures = context.as_answer(explain=True)["explain"]["optimality"]
@@ -227,7 +227,7 @@ def test_earlier_context_that_was_erased_since_promises_no_prefix(tenant: Tenant
     assert "stable_with_unverified" in warning_codes(later)
 
 
-def test_prefix_is_told_only_for_the_stable_order(tenant: Tenant) -> None:
+def test_prefix_is_reported_only_for_the_stable_order(tenant: Tenant) -> None:
     earlier = assemble_test_context(tenant, QUESTION)
     other = asked_again(tenant, earlier, QUESTION, ordering="top_down")
     assert other.stable_prefix_tokens is None

@@ -75,7 +75,7 @@ def since(tenant: Tenant, request: pytest.FixtureRequest) -> ContextDiffBaseline
         return ContextDiffBaseline(snapshot=str(tenant.snapshots.get().pk))
 
 
-def test_edited_archived_and_kept_memories_are_told_apart(tenant: Tenant, since: ContextDiffBaseline) -> None:
+def test_edited_archived_and_kept_memories_are_distinguished(tenant: Tenant, since: ContextDiffBaseline) -> None:
     changed(tenant)
     difference = differ(tenant, since)
     assert [block.text for block in difference.added] == [SPELT]

@@ -220,7 +220,7 @@ def test_today_takes_todays_profile_for_what_was_not_asked_for(tenant: Tenant) -
     assert (kept.budget.max_tokens, kept.request["packer"], kept.request["ordering"]) == (500, "greedy", "top_down")
 
 
-def test_today_takes_the_profile_that_the_asking_key_has_whoever_replays(tenant: Tenant) -> None:
+def test_replay_of_today_uses_the_profile_of_the_requesting_key_for_every_user(tenant: Tenant) -> None:
     with tenant_scope(tenant.pk):
         key, _ = create_api_key(tenant=tenant, name="agent", scopes=["write"], by=SYSTEM, now=CONTEXT_NOW)
         create_budget_profile(

@@ -66,7 +66,7 @@ def test_two_questions_that_become_the_same_at_once_are_one_and_a_refusal(tenant
         assert standing(tenant, f"Same {number}") == [1]
 
 
-def test_question_that_is_put_back_while_it_is_asked_anew_stands_once(tenant: Tenant) -> None:
+def test_question_that_is_restored_while_it_is_collected_again_is_stored_once(tenant: Tenant) -> None:
     memory = make_memory(tenant)
 
     def restore(question: GoldenQuestion) -> None:

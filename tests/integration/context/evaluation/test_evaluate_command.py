@@ -97,15 +97,15 @@ def test_run_without_a_tenant_is_kept_where_only_the_command_finds_it(corpus: Pa
         assert Tenant.objects.get(pk=run.tenant_id).name == "~evaluations"
 
 
-def test_all_problems_of_a_corpus_are_told_at_once(corpus: Path) -> None:
+def test_all_problems_of_a_corpus_are_reported_at_once(corpus: Path) -> None:
     wrong = [{"id": f"q{number}", "text": "Who?", "evidence": [f"absent-{number}"]} for number in range(25)]
     (corpus / "questions.jsonl").write_text(lines(wrong))
     with pytest.raises(CommandError) as refused:
         evaluate(corpus)
-    told = str(refused.value).splitlines()
-    assert "line 1, evidence" in told[0]
-    assert "'absent-19'" in told[19]
-    assert told[20:] == ["... and 5 more."]
+    messages = str(refused.value).splitlines()
+    assert "line 1, evidence" in messages[0]
+    assert "'absent-19'" in messages[19]
+    assert messages[20:] == ["... and 5 more."]
 
 
 def test_unknown_run_to_compare_with_is_refused_before_anything_is_asked_for(corpus: Path, tenant: Tenant) -> None:
@@ -191,7 +191,7 @@ class Killed(BaseException):
     """The process ends at once: no code of it can react."""
 
 
-def test_killed_run_goes_on_with_the_questions_that_have_no_answer(
+def test_killed_run_continues_with_the_questions_that_have_no_answer(
     corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = broken_off(corpus, monkeypatch, 2, Killed())
@@ -211,13 +211,13 @@ def test_killed_run_goes_on_with_the_questions_that_have_no_answer(
     assert stages() == []
 
 
-def test_interrupted_run_leaves_no_memories_and_goes_on(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_run_leaves_no_memories_and_continues(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = broken_off(corpus, monkeypatch, 1, KeyboardInterrupt())
     assert (run.state, run.error_code, stages()) == ("failed", "interrupted", [])
     assert evaluate_as_json(corpus, "--resume", run.pk)["results"]["500"]["report"]["total"]["questions"] == 4
 
 
-def test_changed_corpus_is_asked_anew(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_corpus_is_asked_again(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = broken_off(corpus, monkeypatch, 2, Killed())
     corpus_folder(tmp_path, [*QUESTIONS[:3], {**QUESTIONS[3], "text": "Where was Mina's flat?"}])
     assert evaluate_as_json(corpus, "--resume", run.pk)["results"]["500"]["report"]["total"]["questions"] == 4

@@ -57,7 +57,7 @@ def lapsed(run: EvaluationRun) -> None:
 
 
 @pytest.mark.django_db
-def test_slice_that_is_over_is_gone_on_with_by_the_next(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slice_that_ended_is_continued_by_the_next(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs, "_WRITE_EVERY_SECONDS", 0.0)
     run = requested(tenant, **UPLOAD)
     counts = []
@@ -72,7 +72,7 @@ def test_slice_that_is_over_is_gone_on_with_by_the_next(tenant: Tenant, monkeypa
 
 
 @pytest.mark.django_db
-def test_run_that_somebody_holds_is_passed_over(tenant: Tenant) -> None:
+def test_run_that_another_worker_has_is_skipped(tenant: Tenant) -> None:
     run = requested(tenant, **UPLOAD)
     changed(run, state="running", claimed_until=timezone.now() + timedelta(minutes=1))
     assert run_evaluation(tenant.pk, run.pk, now=timezone.now()).state == ""
@@ -96,7 +96,7 @@ def test_run_deleted_in_the_middle_leaves_nothing(tenant: Tenant, monkeypatch: p
 
 
 @pytest.mark.django_db
-def test_workers_that_die_over_a_run_again_and_again_end_it(tenant: Tenant) -> None:
+def test_run_fails_after_too_many_workers_died(tenant: Tenant) -> None:
     run = requested(tenant, **UPLOAD)
     changed(run, attempts=runs.EVALUATION_ATTEMPTS_MAX)
     assert run_evaluation(tenant.pk, run.pk, now=timezone.now()).state == "failed"
@@ -119,7 +119,7 @@ def test_degraded_search_measures_nothing(tenant: Tenant, monkeypatch: pytest.Mo
 
 
 @pytest.mark.django_db
-def test_unforeseen_failure_ends_the_run_without_a_word_of_the_question(
+def test_unexpected_error_fails_the_run_without_text_of_the_question(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     run = requested(tenant, **UPLOAD)
@@ -135,7 +135,9 @@ def test_unforeseen_failure_ends_the_run_without_a_word_of_the_question(
 
 
 @pytest.mark.django_db
-def test_sweep_fails_what_only_a_command_can_go_on_with_and_drops_its_memories(tenant: Tenant, tmp_path: Path) -> None:
+def test_sweep_fails_runs_that_only_a_command_can_resume_and_drops_their_memories(
+    tenant: Tenant, tmp_path: Path
+) -> None:
     run = requested(tenant, corpus_kind="file", corpus_name="bakery")
     load_staged_corpus(run.pk, read_corpus_path(corpus_folder(tmp_path)), now=timezone.now(), loaded=list[int]().append)
     lapsed(run)
@@ -157,7 +159,7 @@ def test_sweep_keeps_the_memories_of_open_runs_alone(tenant: Tenant, tmp_path: P
 
 
 @pytest.mark.django_db
-def test_half_loaded_corpus_is_loaded_anew(tenant: Tenant, tmp_path: Path) -> None:
+def test_half_loaded_corpus_is_loaded_again(tenant: Tenant, tmp_path: Path) -> None:
     folder = corpus_folder(tmp_path)
     whole = read_corpus_path(folder)
     run = requested(tenant, **UPLOAD)
@@ -171,7 +173,7 @@ def test_half_loaded_corpus_is_loaded_anew(tenant: Tenant, tmp_path: Path) -> No
 
 
 @pytest.mark.django_db
-def test_draft_is_asked_by_its_own_numbers_and_called_evaluated(tenant: Tenant) -> None:
+def test_draft_is_evaluated_with_its_own_numbers_and_marked_as_evaluated(tenant: Tenant) -> None:
     with tenant_scope(tenant.pk):
         draft = create_scoring_profile(
             tenant_id=tenant.pk,
@@ -211,7 +213,7 @@ SWEEP = "from context import tasks\nassert tasks.sweep_evaluations() == 1"
 
 
 @pytest.mark.long
-def test_killed_worker_is_taken_over_and_no_question_is_asked_twice(
+def test_run_of_a_killed_worker_is_continued_and_no_question_is_measured_twice(
     runtime: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The worker continues a run with one answer, and is killed while it stores the next ones."""

@@ -42,7 +42,7 @@ def client(operator: User) -> Client:
 
 
 @pytest.fixture
-def asked(tenant: Tenant) -> Tenant:
+def tenant_with_questions(tenant: Tenant) -> Tenant:
     """A tenant with one golden question."""
     golden(tenant, "What does ERR_4012 mean?", make_bakery_memories(tenant)[1])
     return tenant
@@ -67,33 +67,35 @@ def test_nothing_yet_says_what_to_do(client: Client, tenant: Tenant) -> None:
     assert shown.context["form"]["corpus"].value() == "updated_facts", "there are no golden questions to run"
 
 
-def test_golden_questions_are_the_first_corpus_where_there_are_some(client: Client, asked: Tenant) -> None:
-    assert client.get(page("evaluations", asked)).context["form"]["corpus"].value() == "golden"
+def test_golden_questions_are_the_first_corpus_where_there_are_some(
+    client: Client, tenant_with_questions: Tenant
+) -> None:
+    assert client.get(page("evaluations", tenant_with_questions)).context["form"]["corpus"].value() == "golden"
 
 
-def test_run_is_started_watched_and_read(client: Client, asked: Tenant) -> None:
-    response = client.post(page("evaluations", asked), FORM, follow=True)
+def test_run_is_started_watched_and_read(client: Client, tenant_with_questions: Tenant) -> None:
+    response = client.post(page("evaluations", tenant_with_questions), FORM, follow=True)
     text = text_of(response)
     assert "started" in text
     assert "Waiting for a worker" in text
     assert "every 1s" in text
     run = response.context["run"]
-    run_evaluation(asked.pk, run.pk, now=timezone.now())
+    run_evaluation(tenant_with_questions.pk, run.pk, now=timezone.now())
     for headers in ({}, HTMX):
-        text = text_of(client.get(page("evaluation", asked, run.pk), headers=headers))
+        text = text_of(client.get(page("evaluation", tenant_with_questions, run.pk), headers=headers))
         assert "every 1s" not in text
         assert "All questions" in text
         assert "100.0 to 100.0" in text
         assert "<polyline" in text
         assert ("<html" in text) == (not headers)
-    assert "golden questions" in text_of(client.get(page("evaluations", asked)))
+    assert "golden questions" in text_of(client.get(page("evaluations", tenant_with_questions)))
 
 
-def test_list_asks_again_only_while_a_run_is_unfinished(client: Client, asked: Tenant) -> None:
-    done(asked)
-    assert "every 2s" not in text_of(client.get(page("evaluations", asked)))
-    requested(asked)
-    part = text_of(client.get(page("evaluations", asked), headers=HTMX))
+def test_list_asks_again_only_while_a_run_is_unfinished(client: Client, tenant_with_questions: Tenant) -> None:
+    done(tenant_with_questions)
+    assert "every 2s" not in text_of(client.get(page("evaluations", tenant_with_questions)))
+    requested(tenant_with_questions)
+    part = text_of(client.get(page("evaluations", tenant_with_questions), headers=HTMX))
     assert "every 2s" in part
     assert "<html" not in part
 
@@ -132,16 +134,16 @@ BAD_OPTIONS = [
 ]
 
 
-def test_bad_option_is_told_at_its_field(client: Client, asked: Tenant) -> None:
+def test_bad_option_is_reported_at_its_field(client: Client, tenant_with_questions: Tenant) -> None:
     for change, words in BAD_OPTIONS:
-        response = client.post(page("evaluations", asked), FORM | change)
+        response = client.post(page("evaluations", tenant_with_questions), FORM | change)
         assert response.status_code == 422
         assert words in text_of(response)
-    with tenant_scope(asked.pk):
-        assert not EvaluationRun.objects.for_tenant(asked.pk).exists()
+    with tenant_scope(tenant_with_questions.pk):
+        assert not EvaluationRun.objects.for_tenant(tenant_with_questions.pk).exists()
 
 
-def test_golden_questions_that_are_not_there_are_told(client: Client, tenant: Tenant) -> None:
+def test_missing_golden_questions_are_reported(client: Client, tenant: Tenant) -> None:
     response = client.post(page("evaluations", tenant), FORM)
     assert response.status_code == 422
     assert "no golden questions with existing memories yet" in text_of(response)
@@ -153,66 +155,72 @@ def test_too_large_file_is_refused(client: Client, tenant: Tenant, monkeypatch: 
     assert client.post(page("evaluations", tenant), form).status_code == 422
 
 
-def test_two_runs_of_one_corpus_are_compared_question_by_question(client: Client, asked: Tenant) -> None:
-    first, second = done(asked), done(asked, packer="elastic")
-    text = text_of(client.get(page("evaluation", asked, second.pk) + f"?with={first.pk}"))
+def test_two_runs_of_one_corpus_are_compared_question_by_question(
+    client: Client, tenant_with_questions: Tenant
+) -> None:
+    first, second = done(tenant_with_questions), done(tenant_with_questions, packer="elastic")
+    text = text_of(client.get(page("evaluation", tenant_with_questions, second.pk) + f"?with={first.pk}"))
     assert "Per question over 1 question" in text
     assert "Evidence included, side by side" in text
     assert 'data-chart="number"' in text
     assert "0.0 pp" in text
     assert not re.search(r"[-+]0(\.0+)?(?![\d.])", re.sub(r"<[^>]+>", " ", text[text.index("side by side") :]))
-    assert client.get(page("evaluation", asked, second.pk) + f"?with={uuid4()}").status_code == 404
+    assert client.get(page("evaluation", tenant_with_questions, second.pk) + f"?with={uuid4()}").status_code == 404
 
 
-def test_run_is_cancelled_and_gone_on_with(client: Client, asked: Tenant) -> None:
-    run = requested(asked)
-    assert "Evaluation cancelled" in text_of(client.post(page("evaluation-cancel", asked, run.pk), follow=True))
-    assert "has already ended" in text_of(client.post(page("evaluation-cancel", asked, run.pk), follow=True))
-    assert run_evaluation(asked.pk, run.pk, now=timezone.now()).state == ""
-    assert "Job resumed" in text_of(client.post(page("evaluation-retry", asked, run.pk), follow=True))
-    assert run_evaluation(asked.pk, run.pk, now=timezone.now()).state == "done"
-    again = client.post(page("evaluation-retry", asked, run.pk), follow=True)
+def test_run_is_cancelled_and_resumed(client: Client, tenant_with_questions: Tenant) -> None:
+    run = requested(tenant_with_questions)
+    assert "Evaluation cancelled" in text_of(
+        client.post(page("evaluation-cancel", tenant_with_questions, run.pk), follow=True)
+    )
+    assert "has already ended" in text_of(
+        client.post(page("evaluation-cancel", tenant_with_questions, run.pk), follow=True)
+    )
+    assert run_evaluation(tenant_with_questions.pk, run.pk, now=timezone.now()).state == ""
+    assert "Job resumed" in text_of(client.post(page("evaluation-retry", tenant_with_questions, run.pk), follow=True))
+    assert run_evaluation(tenant_with_questions.pk, run.pk, now=timezone.now()).state == "done"
+    again = client.post(page("evaluation-retry", tenant_with_questions, run.pk), follow=True)
     assert "Only a failed or cancelled evaluation" in text_of(again)
 
 
-def test_failed_run_says_why(client: Client, asked: Tenant) -> None:
-    run = requested(asked)
-    with tenant_scope(asked.pk):
-        EvaluationRun.objects.for_tenant(asked.pk).with_id(run.pk).finish(
+def test_failed_run_says_why(client: Client, tenant_with_questions: Tenant) -> None:
+    run = requested(tenant_with_questions)
+    with tenant_scope(tenant_with_questions.pk):
+        EvaluationRun.objects.for_tenant(tenant_with_questions.pk).with_id(run.pk).finish(
             "failed", timezone.now(), code="degraded_search", detail="The embedder is away."
         )
-    text = text_of(client.get(page("evaluation", asked, run.pk)))
+    text = text_of(client.get(page("evaluation", tenant_with_questions, run.pk)))
     assert "degraded search" in text
     assert "The embedder is away." in text
     assert "Resume" in text
 
 
-def test_deletion_asks_first(client: Client, asked: Tenant) -> None:
-    run = done(asked)
-    address = page("evaluation-delete", asked, run.pk)
+def test_deletion_asks_first(client: Client, tenant_with_questions: Tenant) -> None:
+    run = done(tenant_with_questions)
+    address = page("evaluation-delete", tenant_with_questions, run.pk)
     assert "Delete this evaluation?" in text_of(client.get(address))
     assert "Evaluation deleted" in text_of(client.post(address, follow=True))
-    assert client.get(page("evaluation", asked, run.pk)).status_code == 404
+    assert client.get(page("evaluation", tenant_with_questions, run.pk)).status_code == 404
 
 
-def test_every_verb_leaves_an_audit_row(client: Client, asked: Tenant) -> None:
-    run = requested(asked)
-    with tenant_scope(asked.pk):
+def test_every_verb_leaves_an_audit_row(client: Client, tenant_with_questions: Tenant) -> None:
+    run = requested(tenant_with_questions)
+    with tenant_scope(tenant_with_questions.pk):
         cancel_evaluation(run=run, by=TESTER, now=timezone.now())
-    client.post(page("evaluation-delete", asked, run.pk))
-    with tenant_scope(asked.pk):
+    client.post(page("evaluation-delete", tenant_with_questions, run.pk))
+    with tenant_scope(tenant_with_questions.pk):
         verbs = set(AuditEntry.objects.filter(target_kind="evaluation").values_list("verb", flat=True))
     assert verbs == {"request_evaluation", "cancel_evaluation", "delete_evaluation"}
 
 
-def test_viewer_reads_and_starts_nothing(asked: Tenant) -> None:
-    run = done(asked)
-    viewer = client_of(new_operator("vera", "viewer", asked))
-    assert 'id="start"' not in text_of(viewer.get(page("evaluations", asked)))
-    assert "All questions" in text_of(viewer.get(page("evaluation", asked, run.pk)))
-    assert viewer.post(page("evaluations", asked), FORM).status_code == 403
+def test_viewer_reads_and_starts_nothing(tenant_with_questions: Tenant) -> None:
+    run = done(tenant_with_questions)
+    viewer = client_of(new_operator("vera", "viewer", tenant_with_questions))
+    assert 'id="start"' not in text_of(viewer.get(page("evaluations", tenant_with_questions)))
+    assert "All questions" in text_of(viewer.get(page("evaluation", tenant_with_questions, run.pk)))
+    assert viewer.post(page("evaluations", tenant_with_questions), FORM).status_code == 403
     for name in ("evaluation-cancel", "evaluation-retry", "evaluation-delete"):
-        assert viewer.post(page(name, asked, run.pk)).status_code == 403
+        assert viewer.post(page(name, tenant_with_questions, run.pk)).status_code == 403
 
 
 def test_run_of_another_tenant_is_absent(client: Client, tenant: Tenant, other_tenant: Tenant) -> None:
@@ -225,15 +233,15 @@ def test_run_of_another_tenant_is_absent(client: Client, tenant: Tenant, other_t
 
 
 def test_list_of_runs_does_not_cost_more_queries_for_more_rows(
-    client: Client, asked: Tenant, django_assert_max_num_queries: Any
+    client: Client, tenant_with_questions: Tenant, django_assert_max_num_queries: Any
 ) -> None:
-    requested(asked)
+    requested(tenant_with_questions)
     with django_assert_max_num_queries(60) as few:
-        client.get(page("evaluations", asked))
+        client.get(page("evaluations", tenant_with_questions))
     for _ in range(3):
-        requested(asked)
+        requested(tenant_with_questions)
     with django_assert_max_num_queries(len(few)):
-        client.get(page("evaluations", asked))
+        client.get(page("evaluations", tenant_with_questions))
 
 
 def test_hidden_tenants_are_nobodys_to_see(tenant: Tenant, tmp_path: Path) -> None:
@@ -251,19 +259,21 @@ def test_hidden_tenants_are_nobodys_to_see(tenant: Tenant, tmp_path: Path) -> No
     assert drop_staged_corpus(run_id)
 
 
-def test_models_are_compared_on_the_golden_questions_before_a_switch(client: Client, asked: Tenant) -> None:
-    assert "Compare with wordllama" in text_of(client.get(page("embedding-comparison", asked)))
+def test_models_are_compared_on_the_golden_questions_before_a_switch(
+    client: Client, tenant_with_questions: Tenant
+) -> None:
+    assert "Compare with wordllama" in text_of(client.get(page("embedding-comparison", tenant_with_questions)))
     form = {"model": "hashed-ngram-512", "profile": "adr-0040"}
     before = counted_rows()
-    run = client.post(page("embedding-comparison", asked), form, follow=True).context["run"]
-    with tenant_scope(asked.pk):
-        other = EvaluationRun.objects.for_tenant(asked.pk).exclude(pk=run.pk).get()
-    assert run_evaluation(asked.pk, run.pk, now=timezone.now()).state == "done"
-    waiting = text_of(client.get(page("evaluation", asked, run.pk)))
+    run = client.post(page("embedding-comparison", tenant_with_questions), form, follow=True).context["run"]
+    with tenant_scope(tenant_with_questions.pk):
+        other = EvaluationRun.objects.for_tenant(tenant_with_questions.pk).exclude(pk=run.pk).get()
+    assert run_evaluation(tenant_with_questions.pk, run.pk, now=timezone.now()).state == "done"
+    waiting = text_of(client.get(page("evaluation", tenant_with_questions, run.pk)))
     assert "The evaluation with wordllama-l2-supercat-256</a> is queued." in waiting
     assert 'hx-trigger="every 1s"' in waiting
-    assert run_evaluation(asked.pk, other.pk, now=timezone.now()).state == "done"
-    response = client.get(page("evaluation", asked, run.pk))
+    assert run_evaluation(tenant_with_questions.pk, other.pk, now=timezone.now()).state == "done"
+    response = client.get(page("evaluation", tenant_with_questions, run.pk))
     assert response.context["other"] == other
     assert [stored_run(each.pk).embedder_model for each in (run, other)] == [
         "hashed-ngram-512",
@@ -276,9 +286,9 @@ def test_models_are_compared_on_the_golden_questions_before_a_switch(client: Cli
     assert counted_rows() == before
 
 
-def test_comparison_refuses_the_active_and_unknown_models(client: Client, asked: Tenant) -> None:
+def test_comparison_refuses_the_active_and_unknown_models(client: Client, tenant_with_questions: Tenant) -> None:
     for model in ("wordllama-l2-supercat-256", "nothing"):
-        response = client.post(page("embedding-comparison", asked), {"model": model})
+        response = client.post(page("embedding-comparison", tenant_with_questions), {"model": model})
         assert response.context["form"].errors["model"]
-    with tenant_scope(asked.pk):
-        assert not EvaluationRun.objects.for_tenant(asked.pk).exists()
+    with tenant_scope(tenant_with_questions.pk):
+        assert not EvaluationRun.objects.for_tenant(tenant_with_questions.pk).exists()

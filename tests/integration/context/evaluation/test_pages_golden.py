@@ -74,7 +74,7 @@ def test_collecting_can_be_undone(client: Client, tenant: Tenant, memories: list
 
 
 @pytest.mark.parametrize("change", [{"memory": "nonsense"}, {"text": " "}, {"memory": str(uuid4())}])
-def test_bad_collection_is_told_on_the_preview(change: dict[str, str], client: Client, tenant: Tenant) -> None:
+def test_invalid_collection_is_reported_on_the_preview(change: dict[str, str], client: Client, tenant: Tenant) -> None:
     memory = make_bakery_memories(tenant)[1]
     response = collect(client, tenant, change.get("memory", memory.pk), change.get("text", QUESTION))
     assert response.status_code == 200
@@ -302,7 +302,9 @@ REFUSED_QUESTIONS = [
 ]
 
 
-def test_refused_question_by_hand_is_told_at_its_field(client: Client, tenant: Tenant, memories: list[Memory]) -> None:
+def test_refused_question_by_hand_is_reported_at_its_field(
+    client: Client, tenant: Tenant, memories: list[Memory]
+) -> None:
     for change, words in REFUSED_QUESTIONS:
         fields = {"text": QUESTION, "partition": "", "ids": str(memories[1].pk), **change}
         refused = client.post(page("golden-new", tenant), fields)
@@ -329,7 +331,7 @@ def test_memories_that_no_context_can_hold_are_flagged(client: Client, tenant: T
         assert words in shown, words
 
 
-def test_many_questions_are_paged_and_the_next_page_goes_on(client: Client, tenant: Tenant) -> None:
+def test_many_questions_are_paged_and_the_next_page_continues(client: Client, tenant: Tenant) -> None:
     with tenant_scope(tenant.pk):
         GoldenQuestion.objects.bulk_create(
             GoldenQuestion(tenant=tenant, text=f"Question {number:02}?", created_at=timezone.now())

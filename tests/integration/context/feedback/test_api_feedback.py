@@ -120,7 +120,7 @@ def test_feedback_is_confined_and_takes_the_scope_write(api: APIClient, tenant: 
     assert score(api, memory["id"]) == pytest.approx(2 / 3)
 
 
-def test_votes_from_before_a_memory_came_within_reach_are_not_told(
+def test_votes_from_before_a_memory_came_within_reach_are_not_shown(
     api: APIClient, tenant: Tenant, memory: dict[str, Any]
 ) -> None:
     vote = {"memory_id": memory["id"], "feedback": "POSITIVE"}

@@ -332,7 +332,7 @@ def test_edit_of_the_version_in_force_may_skip_a_later_draft(
     assert (fourth["version"], fourth["adjacent_turn_reach"]) == (4, 1)
 
 
-def test_retired_version_is_out_of_use_until_somebody_rolls_back(
+def test_retired_version_is_out_of_use_until_it_is_rolled_back(
     admin: APIClient, tenant: Tenant, own: dict[str, Any]
 ) -> None:
     publish(admin, tenant, own)

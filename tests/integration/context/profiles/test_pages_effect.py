@@ -130,7 +130,7 @@ def test_effect_comes_as_a_fragment_and_without_scripts_as_part_of_the_page(clie
         assert ScoringProfileVersion.objects.for_tenant(tenant.pk).count() == 1
 
 
-def test_refused_numbers_are_told_and_not_assembled(client: Client, tenant: Tenant) -> None:
+def test_refused_numbers_are_reported_and_not_assembled(client: Client, tenant: Tenant) -> None:
     golden(tenant, QUESTION, make_bakery_memories(tenant)[1])
     new_version(tenant, "own")
     for refused, words in (

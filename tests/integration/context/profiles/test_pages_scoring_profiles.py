@@ -151,8 +151,8 @@ def test_edit_is_a_new_draft_and_says_what_differs(client: Client, tenant: Tenan
     assert second.numbers == {**NUMBERS, "pool_size": 100}
     assert first.numbers == NUMBERS
     shown = text_of(response)
-    told = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", shown))
-    assert "Pool was as many as the budget needs → becomes 100 candidates" in told
+    text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", shown))
+    assert "Pool was as many as the budget needs → becomes 100 candidates" in text
     again = client.post(
         page("scoring-profile", tenant, "own") + "?version=2", typed(pool_size="100", edited_from="2"), follow=True
     )

@@ -94,7 +94,7 @@ def test_profile_is_not_retired_while_it_is_being_assigned() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_two_who_edit_one_draft_at_once_one_is_told() -> None:
+def test_of_two_concurrent_edits_of_a_draft_one_is_refused() -> None:
     tenant = make_empty_tenant()
     new_version(tenant, "own", 1)
     named: dict[str, Any] = {"tenant_id": tenant.pk, "name": "own", "edited_from": 1, **TIMES}

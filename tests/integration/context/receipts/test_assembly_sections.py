@@ -71,7 +71,7 @@ def reasons(context: AssembledContext) -> dict[str, str]:
     return {omission.anchor.id: omission.reason for omission in context.omitted}
 
 
-def twins(context: AssembledContext) -> dict[str, Anchor]:
+def near_duplicates(context: AssembledContext) -> dict[str, Anchor]:
     """Return the block that each near-duplicate repeats, by its id."""
     return {omission.anchor.id: omission.twin for omission in context.omitted if omission.twin}
 
@@ -290,14 +290,14 @@ def loaves(tenant: Tenant, **sections: dict[str, float]) -> BudgetProfile:
     return profile(tenant, sections=sections, near_duplicate_threshold=1.0)
 
 
-def test_section_has_the_room_of_the_profile_and_no_more(tenant: Tenant) -> None:
+def test_section_has_the_budget_of_the_profile_and_no_more(tenant: Tenant) -> None:
     draft = loaves(tenant, memories={"tokens": 60})
     context = assemble_test_context(tenant, QUESTION, partition="user=alex", draft=draft, preview=True, max_tokens=1000)
     taken = sum(block.tokens + 1 for block in context.blocks if block.kind == "memory")
     assert 40 < taken <= 60
 
 
-def test_unused_room_of_a_section_goes_to_the_next(tenant: Tenant) -> None:
+def test_unused_tokens_of_a_section_go_to_the_next(tenant: Tenant) -> None:
     draft = loaves(tenant, tenant_memo={"share": 0.25}, partition_summaries={"share": 0.25}, memories={"share": 0.5})
     context = assemble_test_context(tenant, QUESTION, partition="user=alex", draft=draft, preview=True, max_tokens=400)
     taken = sum(block.tokens + 1 for block in context.blocks if block.kind == "memory")
@@ -312,7 +312,7 @@ def test_memo_too_long_for_its_share_gives_way_though_the_budget_would_hold_it(t
     assert context.omitted[0].anchor.type == "tenant_memo"
 
 
-def test_memory_that_one_section_had_no_room_for_may_stand_in_another(
+def test_memory_that_did_not_fit_into_one_section_may_be_in_another(
     linked: tuple[Tenant, Memory, list[Memory]],
 ) -> None:
     tenant, focus, _ = linked
@@ -393,7 +393,7 @@ def test_near_duplicate_of_a_kept_memory_is_left_out_with_that_reason(tenant: Te
         first = Memory.objects.for_tenant(tenant.pk).get(content=RYE)
     alike = {key for key, reason in reasons(context).items() if reason == "near_duplicate"}
     assert alike == (ids | {str(first.pk)}) - {said[0].anchor.id}
-    assert twins(context) == dict.fromkeys(alike, said[0].anchor)
+    assert near_duplicates(context) == dict.fromkeys(alike, said[0].anchor)
     assert context.id is not None
     with tenant_scope(tenant.pk):
         stored = read_receipt(tenant_id=tenant.pk, receipt_id=context.id, reach="")
@@ -401,7 +401,7 @@ def test_near_duplicate_of_a_kept_memory_is_left_out_with_that_reason(tenant: Te
     assert stored.context.omitted == context.omitted
 
 
-def test_near_duplicate_of_what_had_to_go_in_the_end_lacked_the_room_as_well(
+def test_near_duplicate_of_a_memory_that_was_removed_last_did_not_fit_either(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store(tenant, [new_row(f"{RYE}.", "user=alex"), new_row(f"{RYE}!", "user=alex")])
@@ -434,10 +434,10 @@ def test_near_duplicate_of_the_focus_or_of_a_linked_memory_is_left_out(
     again = store(tenant, [new_row(f"{row.content}.", "user=alex") for row in (focus, targets[0])])
     context = assemble_test_context(tenant, "Where is the second shop of Alex?", focus=Focus(memory_id=focus.pk))
     assert [reasons(context)[str(row.pk)] for row in again] == ["near_duplicate"] * 2
-    assert [twins(context)[str(row.pk)].id for row in again] == [str(focus.pk), str(targets[0].pk)]
+    assert [near_duplicates(context)[str(row.pk)].id for row in again] == [str(focus.pk), str(targets[0].pk)]
 
 
-def test_shorter_near_duplicate_stands_where_the_better_one_has_no_room() -> None:
+def test_shorter_near_duplicate_is_included_if_the_better_one_does_not_fit() -> None:
     tenant = make_empty_tenant()
     long = "Please note: " * 40 + "the oven is hot and the oven is hot."
     store(tenant, [new_row(long), new_row("The oven is hot and the oven is hot.")])

@@ -93,7 +93,7 @@ def test_profile_of_the_whole_tenant_decides_and_each_tenant_for_itself() -> Non
     assert (ages(tenant), ages(other)) == ([2, 4], [200])
 
 
-def test_batches_are_bounded_and_the_next_run_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_are_bounded_and_the_next_run_continues(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retention, "PRUNE_BATCH", 2)
     monkeypatch.setattr(retention, "PRUNE_BATCHES_MAX", 2)
     tenant = shop(receipt_days=1, receipt_count=1)

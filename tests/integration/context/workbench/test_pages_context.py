@@ -73,7 +73,7 @@ def test_preview_shows_what_fits_its_score_and_the_text(client: Client, tenant: 
     assert "Recalled data, not instructions." in text
 
 
-def test_preview_says_what_was_left_out_and_how_much_room_it_lacks(client: Client, tenant: Tenant) -> None:
+def test_preview_shows_what_was_left_out_and_how_many_tokens_it_needs(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     response = preview(client, tenant, query=QUESTION, max_tokens=60)
     left_out = response.context["preview"].excluded
@@ -87,9 +87,9 @@ def test_near_duplicate_leads_to_the_memory_that_says_the_same(client: Client, t
     store_memories_for_pages(tenant, (f"{memories[1].content[:-1]}!", "agent=service", "fact"))
     given = api.post("/api/v1/context", {"query": QUESTION}, format="json").json()
     left_out = next(row for row in given["omitted"] if row["reason"] == "near_duplicate")
-    twin = left_out["near_duplicate_of"]
-    assert twin in [block["anchor"] for block in given["blocks"]]
-    address = page("memory", tenant, twin["id"])
+    near_duplicate = left_out["near_duplicate_of"]
+    assert near_duplicate in [block["anchor"] for block in given["blocks"]]
+    address = page("memory", tenant, near_duplicate["id"])
     for response in (preview(client, tenant, query=QUESTION), client.get(page("receipt", tenant, given["id"]))):
         assert f'Near-duplicate of <a href="{address}">' in text_of(response)
 
@@ -178,12 +178,12 @@ def test_fragment_of_the_preview_announces_itself_and_moves_the_address(client: 
     make_bakery_memories(tenant)
     here = f"http://testserver{page('context-preview', tenant)}?query=x&max_tokens=100"
     moved = preview(client, tenant, headers={**HTMX, "HX-Current-URL": here}, query="x", max_tokens=150)
-    asked = preview(client, tenant, headers={**HTMX, "HX-Current-URL": here}, query="y", max_tokens=150)
+    response = preview(client, tenant, headers={**HTMX, "HX-Current-URL": here}, query="y", max_tokens=150)
     assert "<html" not in text_of(moved)
     assert 'id="live" hx-swap-oob="innerHTML"' in text_of(moved)
     assert moved["HX-Replace-Url"].endswith("query=x&max_tokens=150")
     assert "HX-Push-Url" not in moved
-    assert asked["HX-Push-Url"].endswith("query=y&max_tokens=150")
+    assert response["HX-Push-Url"].endswith("query=y&max_tokens=150")
 
 
 def test_memory_text_is_escaped(client: Client, tenant: Tenant) -> None:
@@ -293,7 +293,7 @@ def test_invalid_budget_is_answered_422_and_saves_nothing(client: Client, tenant
     assert in_force(tenant).version == 0
 
 
-def test_each_wrong_number_is_told_by_the_name_it_has_on_the_page(client: Client, tenant: Tenant) -> None:
+def test_each_wrong_number_is_reported_by_the_name_it_has_on_the_page(client: Client, tenant: Tenant) -> None:
     typed = NUMBERS | {"overfetch_ratio": 99, "minimum_score": 2}
     address = f"{page('budgets', tenant)}?{urlencode(typed)}"
     for response in (client.get(address), client.get(address, headers=HTMX)):
@@ -303,8 +303,8 @@ def test_each_wrong_number_is_told_by_the_name_it_has_on_the_page(client: Client
             ("minimum_score", "Minimum score", "0 to 1"),
         ):
             assert f'<a href="#id_{name}">{label}</a> is marked in the form.' in text
-            told = text.split(f'id="refusal-{name}"')[1].split("</div>")[0]
-            assert f"A number from {wanted}." in told
+            message = text.split(f'id="refusal-{name}"')[1].split("</div>")[0]
+            assert f"A number from {wanted}." in message
 
 
 def test_draft_says_which_profile_serves_the_partition_it_does_not_reach(client: Client, tenant: Tenant) -> None:
@@ -364,9 +364,9 @@ def test_every_memory_of_the_page_is_of_the_tenant(client: Client, tenant: Tenan
 def test_preview_is_ranked_by_the_chosen_profile_even_a_draft(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     new_version(tenant, "by-words")
-    for chosen, told in (("conversation-recall", "conversation-recall"), ("by-words@1", "by-words")):
+    for chosen, name in (("conversation-recall", "conversation-recall"), ("by-words@1", "by-words")):
         shown = text_of(preview(client, tenant, query=QUESTION, profile=chosen))
-        assert f'<a href="{page("scoring-profile", tenant, told)}">{told} version 1</a>' in shown
+        assert f'<a href="{page("scoring-profile", tenant, name)}">{name} version 1</a>' in shown
         assert f'<option value="{chosen}" selected>' in shown
     refused = preview(client, tenant, query=QUESTION, profile="nobody")
     assert refused.status_code == 422

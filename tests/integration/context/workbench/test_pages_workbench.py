@@ -53,7 +53,7 @@ def parts_of(response: Any) -> dict[str, int]:
     return {part.name: part.tokens for part in response.context["window"].parts}
 
 
-def test_window_is_told_whole(client: Client, tenant: Tenant) -> None:
+def test_window_is_reported_completely(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     response = ask(client, tenant, query=QUESTION, max_tokens=400, directive=1200)
     parts = parts_of(response)
@@ -71,13 +71,13 @@ def test_item_left_out_leads_to_the_budget_at_which_it_enters(client: Client, te
     item = row.exclusion.anchor.id
     address = f"{page('inclusion-budget', tenant)}?{first.context['query']}&item={item}"
     assert address.replace("&", "&amp;") in text_of(first)
-    told = client.get(address)
-    for answer in (told, client.get(address, headers=HTMX)):
-        assert f"Budget needed: {told.context['found'].inclusion.budget} tokens" in text_of(answer)
-        assert ("<html" in text_of(answer)) == (answer is told)
-    query = parse_qs(told.context["entry_query"])
-    assert query["max_tokens"] == [str(told.context["found"].inclusion.budget)]
-    then = client.get(with_result_address(f"{page('context-preview', tenant)}?{told.context['entry_query']}"))
+    whole_page = client.get(address)
+    for answer in (whole_page, client.get(address, headers=HTMX)):
+        assert f"Budget needed: {whole_page.context['found'].inclusion.budget} tokens" in text_of(answer)
+        assert ("<html" in text_of(answer)) == (answer is whole_page)
+    query = parse_qs(whole_page.context["entry_query"])
+    assert query["max_tokens"] == [str(whole_page.context["found"].inclusion.budget)]
+    then = client.get(with_result_address(f"{page('context-preview', tenant)}?{whole_page.context['entry_query']}"))
     assert item in [row.block.anchor.id for row in then.context["preview"].included]
     assert item in [one.row.block.anchor.id for one in then.context["change"].added]
     assert f"Before: needs {row.exclusion.tokens_missing} more token" in text_of(then)
@@ -100,7 +100,7 @@ def test_no_budget_for_what_is_nowhere_is_said_after_one_search_by_words(client:
     assert sum("AS matching" in query["sql"] for query in queries) == 1
 
 
-def test_minimum_score_is_told_beside_the_score(client: Client, tenant: Tenant) -> None:
+def test_minimum_score_is_shown_beside_the_score(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     with tenant_scope(tenant.pk):
         create_budget_profile(
@@ -224,9 +224,9 @@ def test_receipt_opens_in_the_workbench_as_it_was_asked(client: Client, tenant: 
         opened = client.get(
             with_result_address(f"{page('context-preview', tenant)}?{shown.context['workbench_query']}")
         )
-        asked, was = (one.context["preview"].context.request for one in (opened, shown))
+        request, was = (one.context["preview"].context.request for one in (opened, shown))
         same = ("query", "partition", "max_tokens", "packer", "ordering", "render", "focus", "profile")
-        assert [asked[name] for name in same] == [was[name] for name in same]
+        assert [request[name] for name in same] == [was[name] for name in same]
 
 
 def rows_of_tables() -> dict[str, Any]:

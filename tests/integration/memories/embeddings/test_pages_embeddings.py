@@ -128,7 +128,7 @@ def test_refused_texts_are_listed_with_the_reason_and_tried_again(
     assert row(tenant, FAKE_EMBEDDING_MODEL).state == "active"
 
 
-def test_provider_that_is_away_is_told_at_the_form_and_nothing_begins(
+def test_unavailable_provider_is_reported_at_the_form_and_nothing_begins(
     admin: Client, tenant: Tenant, server: EmbeddingServer, settings: Any
 ) -> None:
     settings.EMBEDDING_ENDPOINTS = (EmbeddingEndpoint("gone", 8, "http://127.0.0.1:9/v1", FAKE_EMBEDDING_API_KEY, 0.5),)

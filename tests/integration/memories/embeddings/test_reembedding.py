@@ -333,7 +333,7 @@ def test_what_a_killed_worker_held_is_taken_up_without_doubling(
     assert sorted(text for request in server.requests for text in request) == sorted(texts)
 
 
-def test_provider_that_is_away_is_noted_and_the_next_turn_goes_on(
+def test_unavailable_provider_is_recorded_and_the_next_turn_continues(
     tenant: Tenant, memories: list[Memory], server: EmbeddingServer
 ) -> None:
     model = start(tenant, FAKE_EMBEDDING_MODEL, switches=True)
@@ -504,7 +504,7 @@ def test_changed_settings_leave_the_model_of_stored_vectors_and_say_so(
     assert client.get("/readyz").status_code == 200
 
 
-def test_model_that_settings_no_longer_name_leaves_words_and_is_told(
+def test_model_that_settings_no_longer_name_leaves_words_and_is_reported(
     tenant: Tenant, memories: list[Memory], server: EmbeddingServer, settings: Any
 ) -> None:
     work(tenant, start(tenant, FAKE_EMBEDDING_MODEL, switches=True))

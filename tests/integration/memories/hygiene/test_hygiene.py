@@ -366,7 +366,7 @@ def test_undo_of_a_merge_keeps_what_was_counted_since(tenant: Tenant) -> None:
     assert reread_memory(other).retrieval_count == 5
 
 
-def test_undo_is_refused_whole_where_a_text_was_stored_anew(tenant: Tenant) -> None:
+def test_whole_undo_is_refused_if_a_text_was_stored_again(tenant: Tenant) -> None:
     kept, other, third = memory(tenant, BAKER), memory(tenant, BAKER_AGAIN), memory(tenant, DUE)
     act = merge(tenant, {kept: [other, third]})
     again = memory(tenant, DUE)

@@ -35,7 +35,7 @@ def paths(client: APIClient, **query: str) -> list[str]:
     return [row["partition"] for row in client.get(PARTITIONS, query).json()["results"]]
 
 
-def test_partitions_stand_in_the_order_of_their_paths_with_what_they_hold(api: APIClient) -> None:
+def test_partitions_are_in_the_order_of_their_paths_with_their_counts(api: APIClient) -> None:
     post_memory(api, "One", partition="user=alex/topic=home")
     gone = post_memory(api, "Two", partition="user=alex/topic=home")
     api.delete(f"{MEMORIES}/{gone['id']}")

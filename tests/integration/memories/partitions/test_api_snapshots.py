@@ -149,10 +149,10 @@ def test_bad_snapshot_is_refused_by_name(admin: APIClient) -> None:
     assert admin.get(SNAPSHOTS).json()["results"] == []
 
 
-def test_bad_name_is_told_without_a_pattern(admin: APIClient) -> None:
-    told = [admin.post(SNAPSHOTS, {"name": " x"}), admin.post("/api/v1/budget-profiles", {"name": "Bad Name"})]
-    told.append(admin.post("/api/v1/memories", {"content": "One", "kind": "Two Words"}))
-    for response in told:
+def test_bad_name_is_reported_without_a_pattern(admin: APIClient) -> None:
+    responses = [admin.post(SNAPSHOTS, {"name": " x"}), admin.post("/api/v1/budget-profiles", {"name": "Bad Name"})]
+    responses.append(admin.post("/api/v1/memories", {"content": "One", "kind": "Two Words"}))
+    for response in responses:
         assert not set("[]{}\\") & set(response.json()["errors"][0]["detail"])
 
 

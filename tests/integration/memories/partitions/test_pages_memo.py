@@ -82,7 +82,7 @@ def fields_of_again(response: Any) -> dict[str, str]:
     return {name: unescape(value) for name, value in pairs if name != "csrfmiddlewaretoken"}
 
 
-def test_older_memo_is_made_current_again_and_tells_who_saved_it(client: Client, tenant: Tenant) -> None:
+def test_older_memo_is_made_current_again_and_shows_who_saved_it(client: Client, tenant: Tenant) -> None:
     for seen, content in enumerate(["Bikes & more.\nOnly.", "Boats."]):
         client.post(page("memo", tenant), {"seen_version": seen, "content": content})
     shown = client.get(page("memo", tenant))
@@ -108,7 +108,7 @@ def test_viewer_is_offered_no_older_text(viewer: Client, client: Client, tenant:
     assert "Roll back to" not in text_of(viewer.get(page("memo", tenant)))
 
 
-def test_tokens_are_counted_while_somebody_types(client: Client, viewer: Client, tenant: Tenant) -> None:
+def test_tokens_are_counted_while_typing(client: Client, viewer: Client, tenant: Tenant) -> None:
     counted = client.post(page("text-tokens", tenant), {"content": " Bikes and boats.\r\n"})
     assert "5 tokens as entered" in text_of(counted)
     assert "too long" in text_of(client.post(page("text-tokens", tenant), {"content": "x" * 100_001}))

@@ -63,7 +63,7 @@ def figures(client: Client, tenant: Tenant, path: str) -> dict[str, tuple[int, i
     return counted | {"sessions": (sessions.own["sessions"], sessions.total["sessions"])}
 
 
-def test_tree_counts_what_stands_in_each_node_and_below_it(client: Client, tenant: Tenant) -> None:
+def test_tree_counts_the_memories_in_each_node_and_below_it(client: Client, tenant: Tenant) -> None:
     rows = make_bakery_memories(tenant)
     with tenant_scope(tenant.pk):
         archive_memory(memory=rows[2], by=TESTER, now=timezone.now())

@@ -29,7 +29,7 @@ def compare(tenant: Tenant, before: PointInTime, after: PointInTime, **options: 
         return diff_points_in_time(tenant_id=tenant.pk, before=before, after=after, **{"reach": ""} | options)
 
 
-def told(found: SnapshotDiff) -> dict[str, list[tuple[str | None, str | None]]]:
+def texts_by_kind(found: SnapshotDiff) -> dict[str, list[tuple[str | None, str | None]]]:
     """Return the texts before and after of each list, sorted."""
     return {
         kind: sorted((row.before and row.before.content, row.after and row.after.content) for row in rows)
@@ -69,9 +69,9 @@ def story(tenant: Tenant, other_tenant: Tenant) -> dict[str, Memory]:
     return memories
 
 
-def test_everything_that_happened_is_told(tenant: Tenant, story: dict[str, Memory]) -> None:
+def test_everything_that_happened_is_reported(tenant: Tenant, story: dict[str, Memory]) -> None:
     found = compare(tenant, PointInTime.recorded(at(0)), PointInTime.recorded(at(4)))
-    assert told(found) == {
+    assert texts_by_kind(found) == {
         "added": [(None, "imported"), (None, "new")],
         "changed": [
             ("edited", "edited text"),
@@ -92,10 +92,12 @@ def test_everything_that_happened_is_told(tenant: Tenant, story: dict[str, Memor
 def test_comparison_reads_backwards_and_against_now_and_valid_time(tenant: Tenant, story: dict[str, Memory]) -> None:
     back = compare(tenant, PointInTime.recorded(at(4)), PointInTime.recorded(at(0)))
     assert back.counts == {"added": 2, "changed": 4, "removed": 2}
-    assert told(back)["removed"] == [("imported", None), ("new", None)]
+    assert texts_by_kind(back)["removed"] == [("imported", None), ("new", None)]
     forth = compare(tenant, PointInTime.recorded(at(0)), PointInTime.recorded(at(4)))
-    assert told(compare(tenant, PointInTime.recorded(at(0)), PointInTime.now(at(4)))) == told(forth)
-    assert told(compare(tenant, PointInTime.valid(at(0)), PointInTime.valid(at(4))))["added"] == [(None, "new")]
+    assert texts_by_kind(compare(tenant, PointInTime.recorded(at(0)), PointInTime.now(at(4)))) == texts_by_kind(forth)
+    assert texts_by_kind(compare(tenant, PointInTime.valid(at(0)), PointInTime.valid(at(4))))["added"] == [
+        (None, "new")
+    ]
     same = compare(tenant, PointInTime.recorded(at(4)), PointInTime.now(at(4)))
     assert same.counts == {"added": 0, "changed": 0, "removed": 0}
     assert same.changes == {"added": [], "changed": [], "removed": []}
@@ -108,7 +110,7 @@ def test_comparison_reads_backwards_and_against_now_and_valid_time(tenant: Tenan
 def test_comparison_ends_where_the_reach_ends(
     tenant: Tenant, story: dict[str, Memory], reach: str, expected: Any
 ) -> None:
-    found = told(compare(tenant, PointInTime.recorded(at(0)), PointInTime.recorded(at(4)), reach=reach))
+    found = texts_by_kind(compare(tenant, PointInTime.recorded(at(0)), PointInTime.recorded(at(4)), reach=reach))
     kind, row = expected or ("added", None)
     assert found == {"added": [], "changed": [], "removed": []} | ({kind: [row]} if row else {})
 

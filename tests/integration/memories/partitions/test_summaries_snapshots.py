@@ -79,7 +79,7 @@ def test_new_text_supersedes_and_the_same_text_makes_no_version(tenant: Tenant) 
     assert (other.version, other.summary_id == first.summary_id) == (1, False)
 
 
-def test_withdrawn_summary_goes_on_under_its_id(tenant: Tenant) -> None:
+def test_withdrawn_summary_continues_under_its_id(tenant: Tenant) -> None:
     first = save(tenant, "one", 0)
     assert withdraw(first, 2).recorded_to == at(2)
     withdraw(first, 5)

@@ -246,7 +246,7 @@ class Broken(HashedNgramEmbedder):
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "vector", "lexical"])
-def test_search_goes_on_with_words_alone_without_an_embedder(
+def test_search_continues_with_words_alone_without_an_embedder(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
     make_memory(tenant, "Alex prefers green tea.", is_embedded=True)
@@ -308,11 +308,11 @@ def test_lexemes_are_those_of_the_stored_text(tenant: Tenant) -> None:
         assert query_lexemes_in_scope("the of") == ["=of", "=the"]
 
 
-def test_row_tells_which_of_the_asked_lexemes_it_holds(tenant: Tenant) -> None:
+def test_row_names_the_lexemes_of_the_query_that_it_contains(tenant: Tenant) -> None:
     make_memory(tenant, "Alex's dogs are running, O'Neill said \\o/ {a,b}")
     make_memory(tenant, "nothing of it")
-    asked = ["alex", "cat", "dog", "neill", "o'x", "run", '"', "\\"]
+    lexemes = ["alex", "cat", "dog", "neill", "o'x", "run", '"', "\\"]
     with tenant_scope(tenant.pk):
-        rows = Memory.objects.for_tenant(tenant.pk).with_lexemes_held(asked).order_by("content")
+        rows = Memory.objects.for_tenant(tenant.pk).with_lexemes_held(lexemes).order_by("content")
         assert [sorted(row.holds) for row in rows] == [["alex", "dog", "neill", "run"], []]
         assert Memory.objects.for_tenant(tenant.pk).with_lexemes_held([]).first().holds == []

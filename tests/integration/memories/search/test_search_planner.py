@@ -319,9 +319,9 @@ def test_large_scope_is_planned_along_the_index(tenant: Tenant, monkeypatch: pyt
     monkeypatch.setattr("memories.services.search.planner.SCAN_LIMIT_RATIO", 1_000)
     with tenant_scope(tenant.pk):
         found = find_nearest(scope_of(tenant), clustered(1, 4)[0], MODEL, "tokens_o200k_base", wanted=20)
-    told = found.plan
-    assert (told["search"], told["reason"], told["rows_in_scope"]) == ("hnsw", "many_rows", 500)
-    assert told["limit"] == 200
+    plan = found.plan
+    assert (plan["search"], plan["reason"], plan["rows_in_scope"]) == ("hnsw", "many_rows", 500)
+    assert plan["limit"] == 200
     assert 100 <= len(found.rows) <= 200
 
 

@@ -97,6 +97,6 @@ def test_bad_move_names_its_field(api: APIClient) -> None:
 
 def test_refused_move_says_what_was_skipped(api: APIClient) -> None:
     post_memory(api, "Barrel 2 holds cider.", partition="cellar=b")
-    twin = post_memory(api, "Barrel 2 holds cider.", partition="cellar=a")
-    problem = assert_problem(api.post(MOVE, {"ids": [twin["id"]], "to": "cellar=b"}), 409, "nothing_left")
+    duplicate = post_memory(api, "Barrel 2 holds cider.", partition="cellar=a")
+    problem = assert_problem(api.post(MOVE, {"ids": [duplicate["id"]], "to": "cellar=b"}), 409, "nothing_left")
     assert problem["detail"] == "Nothing was moved: 1 with the text of another live memory."

@@ -53,7 +53,7 @@ def test_replaced_memory_is_true_until_the_newer_one_began(api: APIClient, lisbo
     assert (porto["superseded_by"], porto["valid_to"]) == (None, None)
 
 
-def test_history_tells_when_it_was_true_and_when_that_was_recorded(api: APIClient, lisbon: dict[str, Any]) -> None:
+def test_history_shows_when_it_was_true_and_when_that_was_recorded(api: APIClient, lisbon: dict[str, Any]) -> None:
     porto = replace(api, lisbon)
     (version,) = api.get(f"{MEMORIES}/{lisbon['id']}/history").json()["results"]
     assert version["valid_to"] == porto["created_at"]

@@ -125,7 +125,7 @@ def test_as_many_queries_for_a_thousand_as_for_two(
 
 
 @pytest.mark.parametrize("act", ALL_ACTS)
-def test_memory_that_changed_meanwhile_is_told_and_left_alone(act: str, tenant: Tenant) -> None:
+def test_memory_that_changed_meanwhile_is_reported_and_left_alone(act: str, tenant: Tenant) -> None:
     rows = [memory(tenant) for _ in range(3)]
     seen = ready_for(act, rows)
     changed, gone = rows[0], uuid4()
@@ -156,18 +156,18 @@ def test_those_that_are_so_already_are_left_alone_and_all_of_them_is_a_conflict(
         do(tenant, "kind", {pinned.pk: 1}, kind="fact")
 
 
-def test_archived_twins_of_a_live_text_stay_archived(tenant: Tenant) -> None:
-    twins = []
+def test_archived_duplicates_of_a_live_text_stay_archived(tenant: Tenant) -> None:
+    duplicates = []
     for _ in range(2):
-        twins.append(memory(tenant, "Said twice."))
+        duplicates.append(memory(tenant, "Said twice."))
         with tenant_scope(tenant.pk):
-            archive_memory(memory=twins[-1], by=TESTER, now=FACTORY_NOW)
-    done = do(tenant, "restore", {row.pk: 1 for row in twins})
+            archive_memory(memory=duplicates[-1], by=TESTER, now=FACTORY_NOW)
+    done = do(tenant, "restore", {row.pk: 1 for row in duplicates})
     assert (done.count, done.left) == (1, {"duplicate": 1})
     undo(tenant, done)
     memory(tenant, "Said twice.")
     with pytest.raises(Conflict):
-        do(tenant, "restore", {row.pk: reread_memory(row).version for row in twins})
+        do(tenant, "restore", {row.pk: reread_memory(row).version for row in duplicates})
 
 
 def test_undo_leaves_what_was_changed_since(tenant: Tenant) -> None:

@@ -97,7 +97,7 @@ def test_of_a_search_the_finds_are_chosen(client: Client, tenant: Tenant) -> Non
     assert {row.partition_path for row in effect.rows} <= {"agent=support", "agent=support/user=c-1"}
 
 
-def test_memory_changed_meanwhile_is_told_and_left_alone(client: Client, tenant: Tenant) -> None:
+def test_memory_changed_meanwhile_is_reported_and_left_alone(client: Client, tenant: Tenant) -> None:
     first, second, *_ = make_bakery_memories(tenant)
     with tenant_scope(tenant.pk):
         update_memory(memory=first, changes={"content": "Faster."}, by=TESTER, now=timezone.now())

@@ -181,7 +181,7 @@ def test_preview_says_what_the_import_in_batches_then_does(
     assert contents(tenant) == ["early", "known"]
 
 
-def test_failure_in_a_later_batch_keeps_those_before_and_the_import_goes_on(
+def test_failure_in_a_later_batch_keeps_those_before_and_the_import_continues(
     client: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(import_export, "IMPORT_BATCH_ROWS", 1)

@@ -26,7 +26,7 @@ def at(hours: float) -> datetime:
     return FACTORY_NOW + timedelta(hours=hours)
 
 
-def held(tenant: Tenant, moment: PointInTime) -> set[tuple[UUID, int]]:
+def stored_versions(tenant: Tenant, moment: PointInTime) -> set[tuple[UUID, int]]:
     """Return (memory, version) of every row of both tables at that time, none twice; inside a scope."""
     heads = Memory.objects.for_tenant(tenant.pk).at(moment).values_list("pk", "version")
     versions = MemoryVersion.objects.for_tenant(tenant.pk).at(moment).values_list("memory_id", "version")
@@ -113,7 +113,7 @@ def test_history_is_read_back(tenant: Tenant, name: str) -> None:
     memory = live_through(tenant, steps)
     with tenant_scope(tenant.pk):
         for kind, expected in ((PointInTime.valid, valid), (PointInTime.recorded, recorded)):
-            found = {hour: dict(held(tenant, kind(at(hour)))).get(memory.pk, 0) for hour in expected}
+            found = {hour: dict(stored_versions(tenant, kind(at(hour)))).get(memory.pk, 0) for hour in expected}
             assert found == expected, kind.__name__
 
 
@@ -122,8 +122,8 @@ def test_present_is_what_is_live_and_no_superseded_row(tenant: Tenant) -> None:
     live_through(make_tenant(), HISTORIES["edited"][0])
     gone = live_through(tenant, [("store", 1, {}), ("archive", 3, {})])
     with tenant_scope(tenant.pk):
-        assert held(tenant, PointInTime.now(at(6))) == {(memory.pk, 3)}
-        assert held(tenant, PointInTime.recorded(at(2))) == {(memory.pk, 1), (gone.pk, 1)}
+        assert stored_versions(tenant, PointInTime.now(at(6))) == {(memory.pk, 3)}
+        assert stored_versions(tenant, PointInTime.recorded(at(2))) == {(memory.pk, 1), (gone.pk, 1)}
 
 
 # --- Any history, compared with a simple model -----------------------------------------------------------------------
@@ -202,11 +202,17 @@ def test_any_history_is_read_back_at_every_hour(db: None, starts: list, acts: li
             stories[index % len(stories)].act(verb, at(hour), lasts)
         # All changes happen on a full hour, so nothing can differ between two of them.
         for hour in map(at, range(-7, 21)):
-            assert held(tenant, PointInTime.valid(hour)) == told(stories, hour, lambda span: span.valid_from)
-            assert held(tenant, PointInTime.recorded(hour)) == told(stories, hour, lambda span: span.recorded_from)
+            assert stored_versions(tenant, PointInTime.valid(hour)) == expected_versions(
+                stories, hour, lambda span: span.valid_from
+            )
+            assert stored_versions(tenant, PointInTime.recorded(hour)) == expected_versions(
+                stories, hour, lambda span: span.recorded_from
+            )
 
 
-def told(stories: list[Story], moment: datetime, begins: Callable[[Span], datetime]) -> set[tuple[UUID, int]]:
+def expected_versions(
+    stories: list[Story], moment: datetime, begins: Callable[[Span], datetime]
+) -> set[tuple[UUID, int]]:
     return {
         (story.memory.pk, span.version) for story in stories for span in story.spans if span.holds(begins(span), moment)
     }

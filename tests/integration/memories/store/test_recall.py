@@ -173,7 +173,7 @@ def test_pairs_of_a_tick_cannot_come_apart(tenant: Tenant) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_threads_count_a_hot_memory_while_somebody_holds_it_and_none_waits() -> None:
+def test_threads_count_a_locked_memory_and_none_waits() -> None:
     tenant = make_tenant()
     hot = make_memory(tenant)
     with transaction.atomic(), tenant_scope(tenant.pk):

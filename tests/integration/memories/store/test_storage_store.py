@@ -100,7 +100,7 @@ def test_same_text_elsewhere_or_from_another_source_is_another_memory(
     assert result.status == "created"
 
 
-def test_archived_text_may_be_stored_anew(tenant: Tenant) -> None:
+def test_archived_text_may_be_stored_again(tenant: Tenant) -> None:
     first = make_memory(tenant, "come and go")
     with tenant_scope(tenant.pk):
         archive_memory(memory=first, by=TESTER, now=FACTORY_NOW)
@@ -109,7 +109,7 @@ def test_archived_text_may_be_stored_anew(tenant: Tenant) -> None:
     assert result.memory != first
 
 
-def test_expired_duplicate_is_archived_and_the_text_stored_anew(tenant: Tenant) -> None:
+def test_expired_duplicate_is_archived_and_the_text_stored_again(tenant: Tenant) -> None:
     first = make_memory(tenant, "offer of the week", expires_at=FACTORY_NOW + timedelta(days=7))
     (early,) = store(tenant, NewMemory("offer of the week"), now=FACTORY_NOW + timedelta(days=6))
     (late,) = store(tenant, NewMemory("offer of the week"), now=FACTORY_NOW + timedelta(days=7))

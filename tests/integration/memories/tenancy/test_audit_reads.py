@@ -71,14 +71,14 @@ def test_previews_searches_and_comparisons_are_recorded_without_their_words(
     admin: Client, agent: APIClient, tenant: Tenant
 ) -> None:
     make_memory(tenant, "Bread is baked at night.", partition="user=alex")
-    asked = {"query": "bread of Alex", "partition": "user=alex"}
-    receipt_id = agent.post("/api/v1/context", asked, format="json").json()["id"]
+    body = {"query": "bread of Alex", "partition": "user=alex"}
+    receipt_id = agent.post("/api/v1/context", body, format="json").json()["id"]
     assert entries_of(tenant, verb__in=READS) == []  # the receipt records who read it
     for _ in range(2):
-        assert agent.post("/api/v1/context", asked | {"preview": True}, format="json").status_code == 200
-        assert agent.post("/api/v1/memories/search", asked, format="json").status_code == 200
+        assert agent.post("/api/v1/context", body | {"preview": True}, format="json").status_code == 200
+        assert agent.post("/api/v1/memories/search", body, format="json").status_code == 200
         since = {"since": {"context_id": receipt_id}}
-        assert agent.post("/api/v1/context/diff", asked | since, format="json").status_code == 200
+        assert agent.post("/api/v1/context/diff", body | since, format="json").status_code == 200
     entries = entries_of(tenant, verb__in=READS)
     assert [entry.verb for entry in entries] == ["preview_context", "search_memories", "read_context"]
     assert [entry.target_ids for entry in entries] == [["user=alex"], ["user=alex"], [receipt_id]]

@@ -72,7 +72,7 @@ def test_member_is_added_by_name_and_removed_after_a_question(admin: Client, ten
 
 
 @pytest.mark.parametrize("username", ["", "nobody", "customer", "foreign", "root"])
-def test_only_somebody_with_a_role_and_of_no_other_tenant_can_be_added(
+def test_only_a_person_with_a_role_and_of_no_other_tenant_can_be_added(
     username: str, admin: Client, tenant: Tenant, other_tenant: Tenant
 ) -> None:
     User.objects.create_user("customer", password=PASSWORD)

@@ -156,7 +156,7 @@ def test_each_policy_names_its_roles_and_no_other_role_sees_a_row(tenant: Tenant
         own.rollback()
 
 
-def test_policy_that_somebody_added_keeps_its_roles() -> None:
+def test_policy_that_an_administrator_added_keeps_its_roles() -> None:
     policy = "CREATE POLICY reports ON memories_memory FOR INSERT TO {} WITH CHECK (true)"
     with transaction.atomic(using="owner"), connections["owner"].cursor() as cursor:
         cursor.execute(policy.format(servers.CONSOLE.role))

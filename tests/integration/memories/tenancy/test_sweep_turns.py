@@ -142,7 +142,7 @@ def test_sweep_ends_between_batches_and_its_next_run_does_the_rest(name: str, mo
     assert left() == 0
 
 
-def test_check_of_a_long_audit_log_goes_on_where_its_time_was_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_of_a_long_audit_log_continues_where_its_time_ran_out(monkeypatch: pytest.MonkeyPatch) -> None:
     tenant = make_tenant()
     leave_audit_entries(tenant, 7)
     audit_chain.seal_audit_entries(now=LATER)

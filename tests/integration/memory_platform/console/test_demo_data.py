@@ -114,7 +114,7 @@ def usefulness_today() -> dict[str, float]:
 
 def test_rows_carry_what_the_file_says(demo: Tenant) -> None:
     stored = steps("history", "store_memory")
-    told = {
+    expected = {
         (
             step["partition"].path,
             step["kind"],
@@ -128,7 +128,7 @@ def test_rows_carry_what_the_file_says(demo: Tenant) -> None:
         rows = list(told_memories().order_by("created_at"))
         memo = TenantMemo.objects.current().get()
         paths = set(Partition.objects.values_list("path", flat=True))
-    assert {(row.partition_path, row.kind, row.confidence, row.retrieval_count) for row in rows} == told
+    assert {(row.partition_path, row.kind, row.confidence, row.retrieval_count) for row in rows} == expected
     assert all(abs(row.created_at - age) < timedelta(minutes=5) for row, age in zip(rows, ages, strict=True))
     assert sorted(row.usefulness_score for row in rows) == sorted(usefulness_today().values())
     assert sum(row.archived_at is not None for row in rows) == len(steps("history", "archive_memory"))
@@ -186,8 +186,8 @@ def test_contexts_were_given_over_a_month_and_are_read_back_byte_for_byte(demo: 
     with tenant_scope(demo.pk):
         receipts = list(Receipt.objects.for_tenant(demo.pk).newest_first())
         stored = [stored_context(receipt) for receipt in receipts]
-    asked = [step["query"] for step in steps("usage", "assemble_context")]
-    assert [receipt.query for receipt in receipts] == asked[::-1]
+    queries = [step["query"] for step in steps("usage", "assemble_context")]
+    assert [receipt.query for receipt in receipts] == queries[::-1]
     assert timedelta(days=20) < receipts[0].created_at - receipts[-1].created_at < timedelta(days=30)
     assert all(context.is_verified for context in stored)
     assert all(receipt.tokens_used and not receipt.warnings for receipt in receipts)

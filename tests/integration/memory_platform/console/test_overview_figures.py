@@ -150,7 +150,7 @@ def test_failure_that_a_later_run_made_good_needs_nobody(client: Client, tenant:
     assert len(client.get(page("jobs", tenant)).context["table"].rows) == 2
 
 
-def test_other_range_is_a_fragment_and_stands_in_the_address(client: Client, tenant: Tenant) -> None:
+def test_other_range_is_a_fragment_and_is_in_the_address(client: Client, tenant: Tenant) -> None:
     part = client.get(page("tenant-overview", tenant) + "?range=90d", headers=HTMX)
     assert "<html" not in text_of(part)
     assert 'aria-current="true">90 days' in text_of(part)
@@ -195,13 +195,13 @@ def test_workers_and_the_scheduler_are_away_without_a_sign_and_back_with_one(cli
     cache.delete_many([heartbeats.WORKER, heartbeats.BEAT])
 
 
-def test_parts_that_are_away_are_told_on_one_line_of_the_overview(client: Client, tenant: Tenant) -> None:
+def test_unavailable_components_are_on_one_line_of_the_overview(client: Client, tenant: Tenant) -> None:
     cache.delete_many([heartbeats.WORKER, heartbeats.BEAT])
     assert "Workers unavailable" in text_of(client.get(reverse("health-summary"), headers=HTMX))
     assert client.get(reverse("health-summary"))["Location"] == reverse("health")
 
 
-def test_last_run_of_scheduled_work_is_told(client: Client, tenant: Tenant) -> None:
+def test_last_run_of_scheduled_work_is_reported(client: Client, tenant: Tenant) -> None:
     class Task:
         name = "compaction.tasks.sweep_sessions"
 

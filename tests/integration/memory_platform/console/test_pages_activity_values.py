@@ -318,9 +318,9 @@ def test_an_erasure_deletes_the_values_that_acts_stored_about_its_partition(acti
     memory = activity.perform(store_memories, tenant=tenant, rows=[new])[0].memory
     for vote, reason in (("POSITIVE", ""), ("VERY_NEGATIVE", "Wrong")):
         activity.perform(record_feedback, tenant_id=tenant.pk, memory_id=memory.pk, feedback=vote, reason=reason)
-    asked: dict[str, Any] = {"text": "Which bread is dark?", "as_of": None}
-    question = activity.perform(collect_golden_question, tenant_id=tenant.pk, memory_ids=[memory.pk], **asked)
-    activity.perform(update_golden_question, question=question, answer="Rye", category="", **asked)
+    values: dict[str, Any] = {"text": "Which bread is dark?", "as_of": None}
+    question = activity.perform(collect_golden_question, tenant_id=tenant.pk, memory_ids=[memory.pk], **values)
+    activity.perform(update_golden_question, question=question, answer="Rye", category="", **values)
     now = timezone.now()
     with tenant_scope(tenant.pk):
         erasure = request_erasure(tenant=tenant, partition=path, is_enqueued=False, by=TESTER, now=now)

@@ -89,7 +89,7 @@ def test_roll_up_leads_to_its_summary(client: Client, tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize(("state", "is_failed"), [("done", False), ("failed", True), ("cancelled", False)])
-def test_evaluation_is_told_however_it_ends(state: str, is_failed: bool, client: Client, tenant: Tenant) -> None:
+def test_evaluation_is_reported_however_it_ends(state: str, is_failed: bool, client: Client, tenant: Tenant) -> None:
     run = requested(tenant, corpus_kind="updated_facts")
     item = name_of("evaluation", tenant, run.pk)
     assert "data-" not in asked(client, item)
@@ -100,7 +100,7 @@ def test_evaluation_is_told_however_it_ends(state: str, is_failed: bool, client:
     assert ("flash-error" in answer) == is_failed
 
 
-def test_vectors_are_told_when_none_is_missing(client: Client, tenant: Tenant) -> None:
+def test_vectors_are_reported_when_none_is_missing(client: Client, tenant: Tenant) -> None:
     memory = make_bakery_memories(tenant)[0]
     everything = name_of("embeddings", tenant, tenant.pk)
     with tenant_scope(tenant.pk):

@@ -37,7 +37,7 @@ def test_operator_of_two_tenants_sees_both_and_no_third(tenant: Tenant, other_te
     assert text_of(client.get(page("tenant-overview", tenant))).count("aria-current") >= 2
 
 
-def test_operator_without_a_tenant_is_told_what_to_do(db: None) -> None:
+def test_operator_without_a_tenant_sees_what_to_do(db: None) -> None:
     assert "create_tenant" in text_of(client_of(new_operator("lost", "viewer")).get(reverse("overview")))
 
 
@@ -49,8 +49,8 @@ def test_empty_tenant_shows_the_first_steps(operator: User, tenant: Tenant) -> N
 
 def test_overview_counts_what_is_stored_and_lists_what_was_asked(operator: User, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
-    asked = ContextRequest(query="What does ERR_4012 mean?", partition="agent=service", max_tokens=200)
-    context = assemble_context(asked, tenant_id=tenant.pk, reach="", actor=TESTER, now=timezone.now())
+    request = ContextRequest(query="What does ERR_4012 mean?", partition="agent=service", max_tokens=200)
+    context = assemble_context(request, tenant_id=tenant.pk, reach="", actor=TESTER, now=timezone.now())
     text = text_of(client_of(operator).get(page("tenant-overview", tenant)))
     assert ">5</a><small>" in text
     assert "What does ERR_4012 mean?" in text

@@ -83,7 +83,7 @@ def test_wrong_password_of_a_signed_in_person_counts_too(owner: User) -> None:
     assert SignInNotice.objects.get().failures == 1
 
 
-def test_nobody_is_told_of_an_account_that_does_not_exist(db: None) -> None:
+def test_response_does_not_reveal_that_an_account_does_not_exist(db: None) -> None:
     lock_out("nobody")
     assert report_lock_outs_task() == 0
     assert not SignInNotice.objects.exists()

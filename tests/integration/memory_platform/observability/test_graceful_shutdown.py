@@ -14,7 +14,7 @@ import pytest
 from memory_platform.celery import app
 from memory_platform.embedded.config import PROJECT
 from memory_platform.embedded.supervisor import web_command
-from tests.integration.memory_platform.rest.test_api_http_server import free_port
+from tests import servers
 
 REQUESTS = 6
 APPLICATION = """
@@ -45,7 +45,7 @@ def test_no_request_is_cut_when_the_web_process_ends(tmp_path: Path) -> None:
     folder = tmp_path / "begun"
     folder.mkdir()
     (tmp_path / "slow_application.py").write_text(APPLICATION.format(folder=str(folder)))
-    port = free_port()
+    port = servers.unused_port()
     command = web_command(f"127.0.0.1:{port}", processes=1)
     command = [each.replace("memory_platform.wsgi", "slow_application") for each in command]
     command[command.index("--graceful-timeout") + 1] = "60"  # `make run` waits less long

@@ -126,25 +126,25 @@ def test_writers_of_the_first_schema_lose_nothing_during_an_upgrade_and_each_rol
     apps = executor.migrate(FIRST_SCHEMA).apps
     tenant_id = fill(apps)
     store_signing_key(connections[OWNER])
-    writers, told = Writers(apps, tenant_id), list[str]()
+    writers, messages = Writers(apps, tenant_id), list[str]()
     url = os.environ[servers.SUPERUSER_URL]
     with ThreadPoolExecutor() as pool, psycopg.connect(url, dbname=database) as holder:
         holder.execute("LOCK TABLE memories_memoryembedding IN ROW EXCLUSIVE MODE")
         clients = [pool.submit(writers.write) for _ in range(3)]
 
-        def tell(said: str) -> None:
-            told.append(said)
-            if len(told) == 3:
+        def record(message: str) -> None:
+            messages.append(message)
+            if len(messages) == 3:
                 holder.commit()
 
         try:
-            migrate.repeat_while_locked(upgrade, tell)
+            migrate.repeat_while_locked(upgrade, record)
             during = len(writers.acknowledged)
         finally:
             writers.stop.set()
         for client in clients:
             client.result()
-    assert len(told) >= 3
+    assert len(messages) >= 3
     assert during > 0
     assert writers.refused == []
     with psycopg.connect(url, dbname=database) as reader:

@@ -20,8 +20,9 @@ from memories.models import ApiKey, Memory, Snapshot, Tenant
 from memories.tenancy.idempotency import CLAIM_SECONDS
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.embedded.supervisor import web_command
+from tests import servers
 from tests.architecture import ROOT
-from tests.integration.memory_platform.rest.test_api_http_server import Server, free_port, wait_until_it_answers
+from tests.integration.memory_platform.rest.test_api_http_server import Server, wait_until_it_answers
 from tests.users import api_client
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
@@ -76,7 +77,7 @@ MESSAGES = {"messages": [{"role": "user", "content": f"Bowl {bowl} costs {bowl} 
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory, django_db_setup: None) -> Iterator[int]:
     """One gunicorn, which replaces each web process that dies."""
-    folder, bound = tmp_path_factory.mktemp("dying"), free_port()
+    folder, bound = tmp_path_factory.mktemp("dying"), servers.unused_port()
     (folder / "dying_application.py").write_text(APPLICATION)
     command = [
         part.replace("memory_platform.wsgi", "dying_application")

@@ -80,7 +80,7 @@ def test_host_that_is_not_allowed_is_a_problem(api: APIClient) -> None:
     assert_problem(api.get(MEMORIES, headers={"Host": "evil.example"}), 400, "bad_request")
 
 
-def test_too_many_requests_are_told_when_to_come_back(api: APIClient, settings: Any) -> None:
+def test_too_many_requests_get_the_time_to_retry(api: APIClient, settings: Any) -> None:
     settings.API_RATE_LIMIT_PER_SECOND = 2
     for _ in range(3):
         answers = [api.get(MEMORIES) for _ in range(6)]
@@ -94,12 +94,12 @@ def test_too_many_requests_are_told_when_to_come_back(api: APIClient, settings: 
 def test_cache_is_asked_once_for_a_percent_of_the_limit_and_not_after_a_refusal(
     api: APIClient, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
-    asked: list[int] = []
+    counts: list[int] = []
 
     class Counting:
         def add(self, _name: str, count: int, **_: Any) -> bool:
-            asked.append(count)
-            return len(asked) == 1
+            counts.append(count)
+            return len(counts) == 1
 
         def incr(self, _name: str, _count: int) -> int:
             return 301
@@ -109,17 +109,17 @@ def test_cache_is_asked_once_for_a_percent_of_the_limit_and_not_after_a_refusal(
     monkeypatch.setattr(authentication, "time", SimpleNamespace(time=lambda: 1_000.0, monotonic=time.monotonic))
     monkeypatch.setattr(KeyThrottle, "_window", authentication.RequestWindow())
     assert [api.get(MEMORIES).status_code for _ in range(8)] == [200, 200, 200, 200, 200, 429, 429, 429]
-    assert asked == [3, 3]
+    assert counts == [3, 3]
 
 
 def test_cache_that_is_down_lets_requests_through_with_one_warning(
     api: APIClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    asked: list[int] = []
+    calls: list[int] = []
 
     class Down:
         def add(self, *_: Any, **__: Any) -> bool:
-            asked.append(1)
+            calls.append(1)
             raise CacheDown("nobody there")
 
     monkeypatch.setattr(authentication, "cache", Down())
@@ -128,7 +128,7 @@ def test_cache_that_is_down_lets_requests_through_with_one_warning(
     monkeypatch.setattr(KeyThrottle, "_paused_until", 0.0)
     assert [api.get(MEMORIES).status_code for _ in range(3)] == [200, 200, 200]
     assert len([record for record in caplog.records if "not limited" in record.message]) == 1
-    assert len(asked) == 1  # the other requests did not wait for it
+    assert len(calls) == 1  # the other requests did not wait for it
 
 
 def test_cache_that_is_back_is_asked_again(api: APIClient, monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:

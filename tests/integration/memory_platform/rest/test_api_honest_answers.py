@@ -30,8 +30,8 @@ def test_max_tokens_out_of_range_says_the_same_true_range(api: APIClient, tokens
     detail = "The number must be between 1 and 128,000."
     assert the_error(api.post(CONTEXT, {"max_tokens": tokens}), "out_of_range", "max_tokens") == detail
     small = open_session(api, model="gpt-4", max_context_tokens=4_000)
-    asked = api.post(f"{SESSIONS}/{small['id']}/context", {"max_tokens": tokens})
-    assert the_error(asked, "out_of_range", "max_tokens") == "The number must be between 1 and 8,192."
+    response = api.post(f"{SESSIONS}/{small['id']}/context", {"max_tokens": tokens})
+    assert the_error(response, "out_of_range", "max_tokens") == "The number must be between 1 and 8,192."
     body = {"max_tokens": tokens, "since": {"as_of": "2026-05-01T00:00:00Z"}}
     assert the_error(api.post(f"{CONTEXT}/diff", body), "out_of_range", "max_tokens") == detail
 

@@ -20,6 +20,7 @@ from django.core.management import call_command
 
 from memories.services.tokens import load_encoding
 from memory_platform.embedded.supervisor import REQUEST_LINE_MAX_BYTES, WEB_WORKER
+from tests import servers
 from tests.architecture import ROOT
 
 CONVERSATION = ROOT.parent / "shared" / "data" / "locomo" / "26.json"
@@ -57,13 +58,6 @@ class Server:
             return connection.recv(65536)
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
-
-
 def command(name: str, *arguments: str) -> str:
     output = StringIO()
     call_command(name, *arguments, stdout=output, stderr=StringIO())
@@ -81,7 +75,7 @@ def collect_static_files() -> None:
 def running_gunicorn(folder: Path, *, threads: int) -> Iterator[int]:
     """Start one web process as `make run` does; return its port. Its log is printed at the end."""
     collect_static_files()
-    port = free_port()
+    port = servers.unused_port()
     log = (folder / "gunicorn.log").open("w+")
     arguments = ["--bind", f"127.0.0.1:{port}", "--worker-class", WEB_WORKER, "--threads", str(threads)]
     arguments += ["--no-control-socket", "--limit-request-line", str(REQUEST_LINE_MAX_BYTES), "--workers", "1"]
@@ -150,7 +144,7 @@ def test_a_conversation_is_imported_and_its_context_holds_the_budget(server: Ser
 
 
 @pytest.mark.parametrize("path", ["user=alex/topic=a b", "user=a%2Fb", "user=\u00e9", ""])
-def test_any_path_stands_in_an_address(server: Server, path: str) -> None:
+def test_any_path_can_be_part_of_an_address(server: Server, path: str) -> None:
     command("create_tenant", "paths")
     server.key = command("create_key", "paths", "--scopes", "read,write")
     url = f"/api/v1/partitions/{quote(path, safe='')}/summaries"

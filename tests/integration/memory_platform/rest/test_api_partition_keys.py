@@ -75,7 +75,7 @@ def text_of(response: Any) -> str:
 def answers(client: APIClient, own: Rows) -> dict[str, Any]:
     """Return what a client reads of its own rows: every GET, and every POST that only calculates."""
     session = f"/api/v1/sessions/{own.names['session_id']}"
-    asked = {route: own.call(client, "get", route) for route in ROUTES if "get" in offered(route)}
+    responses = {route: own.call(client, "get", route) for route in ROUTES if "get" in offered(route)}
     bodies: dict[str, dict[str, Any]] = {
         SEARCH: {"query": "Where is Porto?", "explain": True},
         CONTEXT: {"query": "Where is Porto?", "preview": True, "explain": True},
@@ -87,13 +87,13 @@ def answers(client: APIClient, own: Rows) -> dict[str, Any]:
         f"{session}/compact": {"dry_run": True},
     }
     for name in ("memories?archived=true", "memories?q=Porto", *(f"hygiene/{each}" for each in LISTS)):
-        asked[name] = client.get(f"/api/v1/{name}")
-    asked["memories as of now"] = client.get(MEMORIES, {"as_of": timezone.now().isoformat()})
-    asked |= {url: client.post(url, body) for url, body in bodies.items()}
-    assert {each.status_code for each in asked.values()} <= {200, 403, 404, 405, 409, 400}
+        responses[name] = client.get(f"/api/v1/{name}")
+    responses["memories as of now"] = client.get(MEMORIES, {"as_of": timezone.now().isoformat()})
+    responses |= {url: client.post(url, body) for url, body in bodies.items()}
+    assert {each.status_code for each in responses.values()} <= {200, 403, 404, 405, 409, 400}
     return {
         f"{name} {path}".rstrip(): value
-        for name, response in asked.items()
+        for name, response in responses.items()
         if not is_of_the_tenant(name)
         for path, value in values_of(response)
     }
@@ -138,11 +138,11 @@ def test_no_route_shows_or_changes_rows_elsewhere(tenant: Tenant, admin: APIClie
             written = rows_written()
             for method in offered(route):
                 response = rows.call(kim, method, route)
-                asked = f"{method} {route}: {response.status_code} {text_of(response)[:300]}"
-                assert response.status_code < 500, asked
+                request = f"{method} {route}: {response.status_code} {text_of(response)[:300]}"
+                assert response.status_code < 500, request
                 if not is_of_the_tenant(route):
-                    assert "Porto" not in text_of(response), asked
-                    assert "<" not in route or response.status_code in {403, 404}, asked
+                    assert "Porto" not in text_of(response), request
+                    assert "<" not in route or response.status_code in {403, 404}, request
             after = whole_state(tenant) if rows_written() != written else before
             for model, stored in before.items():
                 assert [row for row in stored if row not in after[model]] == [], f"{route} changes {model}"

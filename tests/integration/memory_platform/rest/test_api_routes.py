@@ -267,9 +267,9 @@ def test_no_route_shows_or_changes_another_tenants_rows(
             transaction.set_rollback(True)  # rows that the stranger created would be found by the next request
 
 
-def _knows_nothing(rows: Rows, response: Any, asked: str) -> None:
-    route, answer = asked.partition(" ")[2], b"".join(response).decode()  # a file is streamed
-    where = f"{asked}: {response.status_code} {answer[:300]!r}"
+def _knows_nothing(rows: Rows, response: Any, request: str) -> None:
+    route, answer = request.partition(" ")[2], b"".join(response).decode()  # a file is streamed
+    where = f"{request}: {response.status_code} {answer[:300]!r}"
     assert response.status_code < 500, where
     if route in OWN_PLACE:
         assert response.status_code in {200, 201, 204, 404}, where

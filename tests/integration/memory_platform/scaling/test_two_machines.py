@@ -16,8 +16,9 @@ from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.embedded.processes import ChildProcess, spawn_process, stop_processes
 from memory_platform.embedded.supervisor import web_command
+from tests import servers
 from tests.architecture import ROOT
-from tests.integration.memory_platform.rest.test_api_http_server import Server, free_port, wait_until_it_answers
+from tests.integration.memory_platform.rest.test_api_http_server import Server, wait_until_it_answers
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
 
@@ -49,7 +50,7 @@ def machines(tmp_path: Path, transactional_db: None, admin_key: str) -> Iterator
         children.append(spawn_process(name, [sys.executable, *arguments], log=log, env=env, cwd=ROOT))
         return children[-1]
 
-    ports = [free_port() for _ in range(2)]
+    ports = [servers.unused_port() for _ in range(2)]
     try:
         webs = [start(f"web-{port}", *web_command(f"127.0.0.1:{port}", processes=1)) for port in ports]
         worker = ("-m", "celery", "-A", "memory_platform", "worker", "--concurrency", "1", "--loglevel", "INFO")

@@ -53,9 +53,9 @@ def test_every_page_is_light_and_asks_no_more_of_the_database_for_more_rows(
     client = Client(headers={"accept-encoding": "gzip"})
     client.force_login(new_operator("ada", "admin", demo_tenant, new_shared_tenant("Globex")))
     ids = console_page_ids(demo_tenant, "ada")
-    few = {told(place): visit(client, place) for place in console_pages(ids)}
+    few = {page_label(place): visit(client, place) for place in console_pages(ids)}
     fill_with_bulk_rows(demo_tenant, MANY)
-    many = {told(place): visit(client, place) for place in console_pages(ids)}
+    many = {page_label(place): visit(client, place) for place in console_pages(ids)}
     weights = [(name, weight(seen.answer)) for name, seen in [*few.items(), *many.items()] if seen.is_shown]
     assert len(weights) > len(PAGES)
     assert [(name, each) for name, each in weights if each > BYTES_MAX] == []
@@ -102,7 +102,7 @@ def weight_of_static_file(name: str) -> int:
     return len(gzip.compress((ROOT / "static" / name).read_bytes(), mtime=0))
 
 
-def told(place: ConsolePage) -> str:
+def page_label(place: ConsolePage) -> str:
     """Return the address without ids, for messages of a test."""
     return f"{place.name} {place.address.partition('?')[2]}"
 

@@ -39,7 +39,7 @@ def test_packer_is_chosen_and_the_optimal_one_warns(client: Client, tenant: Tena
     assert preview(client, tenant, query=QUESTION, packer="magic").status_code == 422
 
 
-def test_focus_stands_in_the_context_and_an_absent_one_is_refused(client: Client, tenant: Tenant) -> None:
+def test_focus_is_in_the_context_and_an_absent_one_is_refused(client: Client, tenant: Tenant) -> None:
     memory = make_bakery_memories(tenant)[3]
     response = preview(client, tenant, focus_memory=memory.pk)
     assert [row.block.anchor.id for row in response.context["preview"].included if row.is_focus] == [str(memory.pk)]
@@ -58,7 +58,7 @@ def test_as_of_reads_the_past_and_refuses_the_future(client: Client, tenant: Ten
     assert preview(client, tenant, query=QUESTION, as_of="soon").status_code == 422
 
 
-def test_difference_to_the_run_before_is_told_and_can_be_kept(client: Client, tenant: Tenant) -> None:
+def test_difference_to_the_run_before_is_reported_and_can_be_kept(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     before = urlencode({"query": QUESTION, "max_tokens": 400})
     for headers in ({}, HTMX):
@@ -73,7 +73,7 @@ def test_difference_to_the_run_before_is_told_and_can_be_kept(client: Client, te
     assert "Since the previous run: " not in text_of(broken)
 
 
-def test_another_order_of_the_same_blocks_is_told(client: Client, tenant: Tenant) -> None:
+def test_another_order_of_the_same_blocks_is_reported(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     before = urlencode({"query": QUESTION})
     reordered = text_of(preview(client, tenant, query=QUESTION, ordering="head_tail", before=before))
@@ -82,7 +82,7 @@ def test_another_order_of_the_same_blocks_is_told(client: Client, tenant: Tenant
     assert " moved" not in text_of(preview(client, tenant, query=QUESTION, style="xml", before=before))
 
 
-def test_found_and_taken_stand_in_words(client: Client, tenant: Tenant) -> None:
+def test_numbers_of_candidates_and_included_memories_are_in_words(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     shown = text_of(preview(client, tenant, query=QUESTION))
     assert "vector and lexical" in shown
@@ -142,7 +142,7 @@ REFUSED_NUMBERS = [
 ]
 
 
-def test_refused_number_is_told_beside_its_field(client: Client, tenant: Tenant) -> None:
+def test_refused_number_is_reported_beside_its_field(client: Client, tenant: Tenant) -> None:
     for field, value in REFUSED_NUMBERS:
         response = client.post(page("budgets", tenant), {"default_tokens": 100, field: value, "edited_from": 0})
         assert response.status_code == 422
@@ -152,9 +152,9 @@ def test_refused_number_is_told_beside_its_field(client: Client, tenant: Tenant)
 def test_profile_is_assigned_ended_and_assigned_again(client: Client, tenant: Tenant) -> None:
     client.post(page("budget-create", tenant), {"name": "short"})
     address = page("budget-assignments", tenant)
-    asked = client.post(address, {"profile_name": "short", "partition": "agent=support"})
-    assert asked.status_code == 422
-    assert "Assign anyway" in text_of(asked)
+    response = client.post(address, {"profile_name": "short", "partition": "agent=support"})
+    assert response.status_code == 422
+    assert "Assign anyway" in text_of(response)
     confirmed = {"profile_name": "short", "partition": "agent=support", "confirmed": "agent=support"}
     given = client.post(address, confirmed, follow=True)
     assert "short assigned to agent=support." in text_of(given)

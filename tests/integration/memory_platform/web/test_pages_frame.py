@@ -86,9 +86,9 @@ def test_search_finds_memories_contexts_sessions_and_partitions(viewer: User, te
     client = client_of(viewer)
     address = page("search", tenant)
 
-    asked = client.get(address, {"q": "ERR_4012"})
-    assert f'<time datetime="{receipt.created_at.isoformat()}"' in text_of(asked), "the same is asked more than once"
-    found = _found(asked)
+    response = client.get(address, {"q": "ERR_4012"})
+    assert f'<time datetime="{receipt.created_at.isoformat()}"' in text_of(response), "the same is asked more than once"
+    found = _found(response)
     assert set(found) == {"memories", "receipts"}
     assert set(found["memories"]) == {page("memory", tenant, memories[n].pk) for n in (1, 2)}
     assert found["receipts"] == [page("receipt", tenant, receipt.id)]

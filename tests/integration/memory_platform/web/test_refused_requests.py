@@ -32,7 +32,7 @@ def test_nul_in_an_address_is_a_bad_request(tenant: Tenant) -> None:
         assert b"Bad request" in response.content
 
 
-def test_form_that_is_too_large_is_told_from_other_bad_requests(tenant: Tenant, settings: Any) -> None:
+def test_form_that_is_too_large_is_distinguished_from_other_bad_requests(tenant: Tenant, settings: Any) -> None:
     client = Client()
     client.force_login(new_operator("ada", "admin", tenant))
     settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000

@@ -286,40 +286,40 @@ TALK = [
 ]
 
 
-def told_and_shown() -> tuple[list[CitedStatement], str]:
+def statements_and_summary() -> tuple[list[CitedStatement], str]:
     """The statements of the talk as a compaction keeps them, and the summary that shows them."""
     made = [
         Statement(f"{one.speaker}: {text}", (one.id,), StatementKind.FACT, one.speaker, TOLD_AT.date())
         for one in TALK
         for text in re.split(r"(?<=\.) ", one.content)
     ]
-    told = [CitedStatement(one.text, one.message_ids, str(one.kind), one.subject, one.stated_on) for one in made]
-    return told, render_statements(made)
+    statements = [CitedStatement(one.text, one.message_ids, str(one.kind), one.subject, one.stated_on) for one in made]
+    return statements, render_statements(made)
 
 
 def test_summary_that_is_saved_as_it_was_shown_keeps_every_statement() -> None:
-    told, shown = told_and_shown()
-    assert shown.count("User:") < sum(one.text.startswith("User:") for one in told)
-    assert parse_statements(shown, told, {}) == told
+    statements, shown = statements_and_summary()
+    assert shown.count("User:") < sum(one.text.startswith("User:") for one in statements)
+    assert parse_statements(shown, statements, {}) == statements
 
 
 def test_edited_sentence_leaves_its_neighbours_their_sources() -> None:
-    told, shown = told_and_shown()
+    statements, shown = statements_and_summary()
     text = shown.replace("€1.12", "€1.30") + "\n2 December 2026: Mia is away."
-    edited = parse_statements(text, told, {message.id: message.content for message in TALK})
+    edited = parse_statements(text, statements, {message.id: message.content for message in TALK})
     mine = [one for one in edited if one.is_edited]
-    assert [one for one in edited if not one.is_edited] == [one for one in told if "1.12" not in one.text]
+    assert [one for one in edited if not one.is_edited] == [one for one in statements if "1.12" not in one.text]
     assert mine[0].text.endswith("offers D-12 for €1.30.")
     assert (mine[0].message_ids, mine[0].stated_on) == (("m1",), TOLD_AT.date())
     assert mine[1].text == "2 December 2026: Mia is away."
 
 
 def test_what_is_typed_behind_a_sentence_without_a_space_is_a_sentence_of_its_own() -> None:
-    told, shown = told_and_shown()
-    assert split_appended_text(shown, told) == shown
-    text = split_appended_text(f"{shown}Mia is away.", told)
+    statements, shown = statements_and_summary()
+    assert split_appended_text(shown, statements) == shown
+    text = split_appended_text(f"{shown}Mia is away.", statements)
     assert text == f"{shown}\nMia is away."
-    assert [one.text for one in parse_statements(text, told, {}) if one.is_edited] == ["Mia is away."]
+    assert [one.text for one in parse_statements(text, statements, {}) if one.is_edited] == ["Mia is away."]
     before = [CitedStatement("The host is db.example.com.", ()), CitedStatement("Alex moved.", ())]
     for same in ("The host is db.example.com. Alex moved.", "The host is db.example.com.\nAlex moved.", "Alex moved.5"):
         assert split_appended_text(same, before) == same

@@ -82,12 +82,12 @@ def test_messages_are_numbered_after_earlier_statements():
     lines = number_prompt_lines(
         [plain(7, 3, name="Ann"), call(8, "a"), tool_result_turn(9, "a", content="42")], ["Ann moved."]
     )
-    told = [json.loads(line) for line in lines.split("\n")]
-    assert [line["n"] for line in told] == [1, 2, 3, 4]
-    assert told[0] == {"n": 1, "earlier": True, "text": "Ann moved."}
-    assert told[1] == {"n": 2, "role": "user", "name": "Ann", "at": "2026-11-20T09:07+00:00", "text": "xxx"}
-    assert told[2]["tool_calls"] == [{"name": "look", "arguments": "{}"}]
-    assert told[3]["text"] == "42"
+    rows = [json.loads(line) for line in lines.split("\n")]
+    assert [line["n"] for line in rows] == [1, 2, 3, 4]
+    assert rows[0] == {"n": 1, "earlier": True, "text": "Ann moved."}
+    assert rows[1] == {"n": 2, "role": "user", "name": "Ann", "at": "2026-11-20T09:07+00:00", "text": "xxx"}
+    assert rows[2]["tool_calls"] == [{"name": "look", "arguments": "{}"}]
+    assert rows[3]["text"] == "42"
 
 
 @given(st.lists(st.text(), max_size=5))

@@ -104,7 +104,7 @@ def test_nothing_to_keep_is_not_measured():
     assert check_retention([], ["text"]).share is None
 
 
-def test_facts_may_be_told_by_different_texts():
+def test_facts_may_be_stated_by_different_texts():
     wanted = extract_facts([said("we met Ann and Bob")])
     assert check_retention(wanted, ["with Ann", "with Bob"]).share == 1
     assert check_retention(wanted, []).share == 0
@@ -134,7 +134,7 @@ FRAGMENTS = st.sampled_from([line.rpartition(" =>")[0] for lines in FOUND.values
 
 
 @given(st.lists(FRAGMENTS | st.text(max_size=40), max_size=6))
-def test_a_conversation_tells_all_of_its_own_facts(texts):
+def test_conversation_states_all_of_its_own_facts(texts):
     messages = [said(text, place) for place, text in enumerate(texts)]
     found = extract_facts(messages)
     assert len({(fact.kind, fact.normalised) for fact in found}) == len(found)

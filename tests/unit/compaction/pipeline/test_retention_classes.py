@@ -147,7 +147,7 @@ def test_no_facts_are_not_measured() -> None:
     assert check_retention(extract_facts([said("so it goes")]), ["so it goes"]).share is None
 
 
-def test_language_is_told_by_its_words() -> None:
+def test_language_is_detected_by_its_words() -> None:
     assert [language_name(text) for text in ("The cat is here", "Die Katze ist hier", "El gato está aquí")] == [
         "en",
         "de",

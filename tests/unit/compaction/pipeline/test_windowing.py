@@ -95,15 +95,15 @@ def test_index_moves_down_to_the_start_of_units_even_interleaved_ones():
 
 def preserved(turns, window=10_000, room=10_000, messages=1, share=0.0, cut_room=None):
     cut_room = room if cut_room is None else cut_room
-    rooms = {"room": room, "cut_room": cut_room}
-    return preserved_from(turns, window, preserve_messages=messages, preserve_share=share, **rooms)
+    limits = {"room": room, "cut_room": cut_room}
+    return preserved_from(turns, window, preserve_messages=messages, preserve_share=share, **limits)
 
 
 def test_preserved_turns_begin_at_a_whole_unit():
     assert preserved([plain(0), call(1, "a"), tool_result_turn(2, "a")]) == 1
 
 
-def test_preserved_turns_beyond_the_room_are_cut_to_the_newest_units_that_fit():
+def test_preserved_turns_beyond_the_limit_are_cut_to_the_newest_units_that_fit():
     turns = [plain(0, 100), call(1, "a", tokens=100), tool_result_turn(2, "a", tokens=100), plain(3, 100)]
     assert preserved(turns, messages=4, room=400) == 0
     assert preserved(turns, messages=4, room=300) == 1

@@ -64,7 +64,7 @@ def test_line_with_nothing_but_a_heading_goes() -> None:
     assert swap_text(text, [CAT], removed=dated, added=None, render=str, before=[CAT, dated]) == CAT.text
 
 
-def test_lowest_priority_leaves_that_makes_enough_room() -> None:
+def test_lowest_priority_that_frees_enough_tokens_is_left_out() -> None:
     statements, tokens = [RED, KEY, CAT, OWN], [6, 8, 20, 30]
     assert statements_to_leave(statements, tokens, 5) == [0, 1, 2]
     assert statements_to_leave(statements, tokens, 7) == [1, 2]

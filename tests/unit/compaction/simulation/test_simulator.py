@@ -22,29 +22,29 @@ def talk(count, tokens=100):
 
 
 def test_short_session_only_grows():
-    told = simulate_session(talk(4), FEW, 1000, directive_tokens=50)
-    assert [(point.sequence, point.tokens, point.event) for point in told.points] == [
+    simulation = simulate_session(talk(4), FEW, 1000, directive_tokens=50)
+    assert [(point.sequence, point.tokens, point.event) for point in simulation.points] == [
         (0, 150, "appended"),
         (1, 250, "appended"),
         (2, 350, "appended"),
         (3, 450, "appended"),
     ]
-    assert (told.compactions, told.masked, told.compacted, told.peak) == (0, 0, 0, 0.45)
+    assert (simulation.compactions, simulation.masked, simulation.compacted, simulation.peak) == (0, 0, 0, 0.45)
 
 
 def test_emergency_comes_before_the_answer_at_the_threshold():
-    told = simulate_session(talk(10), FEW, 1000)
+    simulation = simulate_session(talk(10), FEW, 1000)
     # before the tenth message 900 tokens stand, of which 700 become 140
-    events = [(point.sequence, point.tokens) for point in told.points if point.event == "emergency"]
+    events = [(point.sequence, point.tokens) for point in simulation.points if point.event == "emergency"]
     assert events == [(8, 340)]
-    assert (told.compactions, told.compacted, told.peak) == (1, 7, 0.9)
+    assert (simulation.compactions, simulation.compacted, simulation.peak) == (1, 7, 0.9)
 
 
 def test_pause_compacts_over_the_sleep_threshold():
     turns = talk(8)
     late = replace(turns[7], created_at=turns[6].created_at + timedelta(minutes=10))
-    told = simulate_session([*turns[:7], late], FEW, 1000)
-    assert [(point.sequence, point.tokens) for point in told.points if point.event == "scheduled"] == [(6, 300)]
+    simulation = simulate_session([*turns[:7], late], FEW, 1000)
+    assert [(point.sequence, point.tokens) for point in simulation.points if point.event == "scheduled"] == [(6, 300)]
     soon = replace(late, created_at=turns[6].created_at + timedelta(minutes=9))
     unknown = replace(late, created_at=None)
     off = replace(FEW, has_scheduled=False)
@@ -56,27 +56,29 @@ def test_pause_compacts_over_the_sleep_threshold():
 
 def test_masking_alone_is_counted_apart():
     turns = [plain(0, 50), call(1, "a"), tool_result_turn(2, "a", 800), *talk(4, 10)]
-    told = simulate_session([replace(turn, id=place, sequence=place) for place, turn in enumerate(turns)], FEW, 1000)
-    assert (told.compactions, told.masked, told.peak) == (0, 1, 0.87)
+    simulation = simulate_session(
+        [replace(turn, id=place, sequence=place) for place, turn in enumerate(turns)], FEW, 1000
+    )
+    assert (simulation.compactions, simulation.masked, simulation.peak) == (0, 1, 0.87)
 
 
 def test_everything_can_be_switched_off():
     off = replace(FEW, has_emergency=False, has_scheduled=False)
-    told = simulate_session(talk(20), off, 1000)
-    assert (told.compactions, told.peak) == (0, 2.0)
-    assert told.cost.tokens_sent == told.cost.tokens_sent_without_compaction
-    assert told.cost.calls_truncated == told.cost.calls_truncated_without_compaction == 5
+    simulation = simulate_session(talk(20), off, 1000)
+    assert (simulation.compactions, simulation.peak) == (0, 2.0)
+    assert simulation.cost.tokens_sent == simulation.cost.tokens_sent_without_compaction
+    assert simulation.cost.calls_truncated == simulation.cost.calls_truncated_without_compaction == 5
 
 
 def test_cost_is_reckoned_with_and_without_compaction():
-    told = simulate_session(talk(10), FEW, 1000, price_per_million=2.0)
+    simulation = simulate_session(talk(10), FEW, 1000, price_per_million=2.0)
     # asked for before messages 1, 3, 5, 7 and 9
-    assert told.cost.calls == 5
-    assert told.cost.tokens_sent_without_compaction == 100 + 300 + 500 + 700 + 900
-    assert told.cost.tokens_sent == 100 + 300 + 500 + 700 + 340
-    assert told.cost.summary_call_tokens == 700 + 140
-    assert told.cost.price == pytest.approx((1940 + 840) * 2 / 1e6)
-    assert told.cost.price_without_compaction == pytest.approx(2500 * 2 / 1e6)
+    assert simulation.cost.calls == 5
+    assert simulation.cost.tokens_sent_without_compaction == 100 + 300 + 500 + 700 + 900
+    assert simulation.cost.tokens_sent == 100 + 300 + 500 + 700 + 340
+    assert simulation.cost.summary_call_tokens == 700 + 140
+    assert simulation.cost.price == pytest.approx((1940 + 840) * 2 / 1e6)
+    assert simulation.cost.price_without_compaction == pytest.approx(2500 * 2 / 1e6)
     assert simulate_session(talk(10), FEW, 1000).cost.price == 0
 
 
@@ -116,17 +118,17 @@ def test_simulation_is_the_plan_rule_stepped_by_hand(turns, window, preserve, di
         standing.append(turn)
         points.append((place, tokens(), "appended"))
 
-    told = simulate_session(turns, policy, window, directive_tokens=directive)
-    assert [(point.sequence, point.tokens, point.event) for point in told.points] == points
-    assert (told.compactions, told.cost.tokens_sent) == (compactions, sent)
-    assert all(point.pressure == point.tokens / window <= told.peak for point in told.points)
+    simulation = simulate_session(turns, policy, window, directive_tokens=directive)
+    assert [(point.sequence, point.tokens, point.event) for point in simulation.points] == points
+    assert (simulation.compactions, simulation.cost.tokens_sent) == (compactions, sent)
+    assert all(point.pressure == point.tokens / window <= simulation.peak for point in simulation.points)
 
 
 @pytest.mark.parametrize("tokens", [12, 40, 400])
 def test_seven_hundred_messages_take_some_milliseconds(tokens):
     turns = talk(700, tokens)
     began = time.process_time()
-    told = simulate_session(turns, CompactionPolicy(), 8000)
+    simulation = simulate_session(turns, CompactionPolicy(), 8000)
     taken = time.process_time() - began
-    assert told.compactions
+    assert simulation.compactions
     assert taken < 0.5

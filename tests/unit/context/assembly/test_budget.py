@@ -103,7 +103,7 @@ def test_a_registered_counter_outranks_the_tables():
     assert calculator.measure("hello world", "gpt-4o").tokenizer == "o200k_base"
 
 
-def test_without_tables_bytes_stand_in(monkeypatch):
+def test_without_tables_bytes_are_counted_instead(monkeypatch):
     def fail(text, encoding):
         raise TokenTableError("gone")
 

@@ -17,7 +17,7 @@ def test_edited_memory_is_added_and_removed() -> None:
     assert diff_anchors([first], [second]) == AnchorDiff(added=[second], removed=[first], kept=[])
 
 
-def test_anchor_is_told_by_its_values_not_by_the_order_of_its_names() -> None:
+def test_anchor_depends_on_its_values_not_on_the_order_of_its_names() -> None:
     assert diff_anchors([{"id": "m", "version": [1]}], [{"version": [1], "id": "m"}]).kept
 
 
@@ -26,7 +26,7 @@ def test_nothing_against_nothing_is_nothing() -> None:
 
 
 @given(anchors, anchors)
-def test_every_anchor_stands_in_exactly_one_list_and_once(prior: list[int], now: list[int]) -> None:
+def test_every_anchor_is_in_exactly_one_list_and_once(prior: list[int], now: list[int]) -> None:
     added, removed, kept = diff_anchors(prior, now)
     assert set(added) | set(kept) == set(now)
     assert set(removed) | set(kept) == set(prior)

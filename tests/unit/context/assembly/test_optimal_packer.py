@@ -38,7 +38,7 @@ def test_the_best_total_wins_over_the_best_memory():
     assert packed.was_budget_reached
 
 
-def test_kept_memories_stand_in_score_order():
+def test_kept_memories_are_in_score_order():
     assert ids(optimal((0.1, 5), (0.9, 5), (0.5, 5), budget=15)) == [1, 2, 0]
 
 

@@ -151,7 +151,7 @@ def test_repetition_of_something_better_is_taken_away():
     assert scored[2].composite_score == 0.3
 
 
-def test_signals_are_told_by_name_and_add_up():
+def test_signals_are_listed_by_name_and_add_up():
     rows = [
         memory(
             content=f"Ann: I live in Leeds since {number} May.", session="s", position=number, similarity=0.1 * number

@@ -369,4 +369,4 @@ def test_long_runs_of_backslashes_are_read_once(end: str) -> None:
     text = "\\" * 32_000 + end
     began = time.process_time()
     assert "\\" in show_hidden(text)
-    assert time.process_time() - began < 1, "two minutes, if each backslash began the run anew"
+    assert time.process_time() - began < 10, "two minutes, if each backslash restarted the scan"

@@ -74,7 +74,7 @@ def found_memory(
     return Candidate(**{**given, **more})
 
 
-def room(tokens: int, model: str = "gpt-4o", marker_tokens: int = 3) -> SectionBudget:
+def section_budget(tokens: int, model: str = "gpt-4o", marker_tokens: int = 3) -> SectionBudget:
     return SectionBudget(tokens, marker_tokens, model, RefusingCounter())
 
 
@@ -88,7 +88,10 @@ def packed(
 ) -> Any:
     ranked = rank_candidates(candidates, SCORING, top_k=top_k)
     return pack_memories(
-        ranked, room(tokens), PackingSettings(**how), included=IncludedMemories({}, likeness or NearDuplicates({}, 1.0))
+        ranked,
+        section_budget(tokens),
+        PackingSettings(**how),
+        included=IncludedMemories({}, likeness or NearDuplicates({}, 1.0)),
     )
 
 
@@ -107,15 +110,15 @@ def memo_section(row: TenantMemo, within: SectionBudget) -> Section:
 
 
 def test_memo_takes_its_text_and_its_marker() -> None:
-    section = memo_section(memo(10), room(13))
+    section = memo_section(memo(10), section_budget(13))
     assert [block.tokens for block in section.blocks] == [10]
     assert section.tokens == 13
     assert section.blocks[0].anchor.as_answer() == {"type": "tenant_memo", "id": str(uuid.UUID(int=7)), "version": 3}
     assert section.blocks[0].score is None
 
 
-def test_memo_that_does_not_fit_is_left_out_and_takes_no_room() -> None:
-    section = memo_section(memo(10), room(12))
+def test_memo_that_does_not_fit_is_left_out_and_uses_no_tokens() -> None:
+    section = memo_section(memo(10), section_budget(12))
     assert section.blocks == []
     assert section.tokens == 0
     assert [(left.reason, left.tokens) for left in section.omitted] == [(OVER_BUDGET, 10)]
@@ -123,7 +126,7 @@ def test_memo_that_does_not_fit_is_left_out_and_takes_no_room() -> None:
 
 @pytest.mark.parametrize("absent", [memo(0, ""), memo(1, " \n")])
 def test_blank_memo_is_no_block(absent: TenantMemo) -> None:
-    section = memo_section(absent, room(100))
+    section = memo_section(absent, section_budget(100))
     assert (section.blocks, section.omitted) == ([], [])
 
 
@@ -142,7 +145,7 @@ def test_pinned_memories_come_before_better_ones_and_among_themselves_by_score()
     assert texts(packed(candidates, 100)) == ["pinned near", "pinned far", "best"]
 
 
-def test_pinned_memory_takes_the_room_of_a_better_one() -> None:
+def test_pinned_memory_is_included_instead_of_a_better_one() -> None:
     section = packed([found_memory("best", 20, 1.0), found_memory("pinned", 20, 0.0, pinned=True)], 30)
     assert texts(section) == ["pinned"]
     assert [left.reason for left in section.omitted] == [OVER_BUDGET]
@@ -175,7 +178,7 @@ def test_pinned_memories_come_first_in_their_share_and_compete_beyond_it(
     assert len(section.candidates) == 5
 
 
-def test_pinned_memories_have_all_the_room_where_nothing_else_was_found() -> None:
+def test_pinned_memories_get_the_whole_budget_if_there_is_nothing_else() -> None:
     candidates = [found_memory(f"pin {n}", 20, n / 10, pinned=True) for n in range(3)]
     assert texts(packed(candidates, 69, pinned_share=0.1, minimum_score=1.0)) == ["pin 2", "pin 1", "pin 0"]
 
@@ -209,7 +212,7 @@ def test_what_a_pinned_memory_says_is_left_out_only_where_that_one_stands(share:
     st.sampled_from(PACKERS),
     st.floats(0, 1),
 )
-def test_share_of_pinned_memories_leaves_the_rest_of_the_room_to_the_best(
+def test_share_of_pinned_memories_leaves_the_rest_of_the_budget_to_the_best(
     drawn: list[tuple[int, float, bool]], tokens: int, packer: str, share: float
 ) -> None:
     candidates = [found_memory("word " * size, size, alike, pinned) for size, alike, pinned in drawn]
@@ -266,7 +269,7 @@ def test_everything_that_fits_in_the_section_is_whole_in_a_filled_elastic_one() 
 
 @pytest.mark.parametrize(("model", "factor"), [("gpt-4o", 1.0), ("claude-sonnet-4-6", 1.2), ("claude-opus-4-7", 1.6)])
 @pytest.mark.parametrize("tokens", [-5, 0, 60, 300, 2_000])
-def test_gate_admits_the_same_pool_in_the_same_room_whatever_the_models_unit(
+def test_gate_admits_the_same_pool_for_the_same_budget_in_any_unit_of_the_model(
     model: str, factor: float, tokens: int
 ) -> None:
     pool = [found_memory(f"memory {n}", 10 + n % 40, 1 - n / 100) for n in range(100)]
@@ -275,9 +278,9 @@ def test_gate_admits_the_same_pool_in_the_same_room_whatever_the_models_unit(
         SectionBudget(round(tokens * factor), 3, model, WordCounter()),
     )
 
-    def admitted(room: SectionBudget) -> list[object]:
+    def admitted(section_budget: SectionBudget) -> list[object]:
         ranked = rank_candidates(pool, SCORING)
-        return [item.memory["id"] for item in gate_ranked_candidates(ranked, room, overfetch_ratio=1.25)]
+        return [item.memory["id"] for item in gate_ranked_candidates(ranked, section_budget, overfetch_ratio=1.25)]
 
     assert admitted(scaled) == admitted(exact)
     assert len(admitted(exact)) == {-5: 5, 0: 5, 60: 5, 300: 18, 2_000: 79}[tokens]
@@ -338,12 +341,12 @@ def test_unknown_similarity_counts_as_none_at_all() -> None:
 def test_counts_of_the_models_own_encoding_are_used() -> None:
     candidate = found_memory("one", 10)
     ranked = rank_candidates([candidate], SCORING)
-    section = pack_memories(ranked, room(100, "gpt-4"), PackingSettings())
+    section = pack_memories(ranked, section_budget(100, "gpt-4"), PackingSettings())
     assert [block.tokens for block in section.blocks] == [11]
 
 
 def test_counts_of_a_model_without_an_exact_encoding_carry_its_safety_factor() -> None:
-    whole = room(100, "claude-sonnet-4-5")
+    whole = section_budget(100, "claude-sonnet-4-5")
     section = pack_memories(
         rank_candidates([found_memory("one", 100)], SCORING),
         whole,
@@ -354,7 +357,7 @@ def test_counts_of_a_model_without_an_exact_encoding_carry_its_safety_factor() -
 
 
 @pytest.mark.parametrize("tokens", [0, -40])
-def test_no_room_keeps_nothing_and_names_every_candidate(tokens: int) -> None:
+def test_budget_of_zero_keeps_nothing_and_names_every_candidate(tokens: int) -> None:
     section = packed([found_memory("one", 5), found_memory("two", 5)], tokens)
     assert section.blocks == []
     assert {left.reason for left in section.omitted} == {OVER_BUDGET}
@@ -364,7 +367,7 @@ def test_memory_is_one_object_from_retrieval_to_packing() -> None:
     candidates = [found_memory(f"m{n}", 5, n / 10) for n in range(3)]
     ranked = rank_candidates(candidates, SCORING)
     assert {id(item.memory) for item in ranked} == {id(vars(candidate)) for candidate in candidates}, "no copies"
-    packed = PackingSettings().packer_for(room(100)).pack(ranked, 100, "gpt-4o")
+    packed = PackingSettings().packer_for(section_budget(100)).pack(ranked, 100, "gpt-4o")
     assert [id(item.memory) for item in packed.memories] == [id(item.memory) for item in ranked]
 
 

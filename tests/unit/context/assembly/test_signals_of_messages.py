@@ -7,7 +7,7 @@ from context.services.assembly.signals.messages import adjacent_turns, entity_ma
 from tests.unit.signal_rows import signal_memory, signal_pool, signal_turn
 
 
-def test_a_rare_word_tells_more_than_a_common_one():
+def test_rare_word_weighs_more_than_a_common_one():
     rows = [
         signal_memory("a", lexemes=["lamp"]),
         *(signal_memory("b", lexemes=["room"]) for _ in range(8)),
@@ -40,7 +40,7 @@ def test_other_sessions_and_other_partitions_are_not_beside():
     assert lexical_overlap(signal_pool(rows, lexemes=["lamp"])).tolist() == pytest.approx([1, 0, 0, 0])
 
 
-def test_the_name_of_a_speaker_tells_nothing_about_a_text():
+def test_name_of_a_speaker_says_nothing_about_a_text():
     rows = [signal_turn("Melanie: a", 1, lexemes=["melani"]), signal_turn("Ann: b", 9, lexemes=["lamp"])]
     assert lexical_overlap(signal_pool(rows, lexemes=["melani", "lamp"])).tolist() == pytest.approx([0.0, 1.0])
 

@@ -130,7 +130,7 @@ def test_defaults_are_those_of_a_memory(tmp_path: Path) -> None:
         ("user_id", "priya", "unknown_field"),
     ],
 )
-def test_a_bad_memory_is_told_with_line_and_field(tmp_path: Path, field: str, value: Any, code: str) -> None:
+def test_a_bad_memory_is_reported_with_line_and_field(tmp_path: Path, field: str, value: Any, code: str) -> None:
     error = refusal(tmp_path, memories=[MEMORY, changed(LATER, field, value)])
     assert (error.code, error.problems[0].file, error.problems[0].line, error.problems[0].field) == (
         code,
@@ -169,7 +169,7 @@ def test_a_bad_memory_is_told_with_line_and_field(tmp_path: Path, field: str, va
         ("question", "Where?", "unknown_field"),
     ],
 )
-def test_a_bad_question_is_told_with_line_and_field(tmp_path: Path, field: str, value: Any, code: str) -> None:
+def test_a_bad_question_is_reported_with_line_and_field(tmp_path: Path, field: str, value: Any, code: str) -> None:
     second = {"id": "q2", "text": "Where is Priya's home?", "evidence": ["m2"]}
     error = refusal(tmp_path, questions=[QUESTION, changed(second, field, value)])
     assert (error.code, error.problems[0].file, error.problems[0].line) == (code, "questions.jsonl", 2)
@@ -178,7 +178,7 @@ def test_a_bad_question_is_told_with_line_and_field(tmp_path: Path, field: str, 
     assert {problem.field for problem in error.problems} == {named}
 
 
-def test_evidence_that_has_expired_is_told(tmp_path: Path) -> None:
+def test_evidence_that_has_expired_is_reported(tmp_path: Path) -> None:
     gone = changed(LATER, "expires_at", "2026-06-10T00:00:00Z")
     asked = [changed(QUESTION, "asked_at", f"2026-06-{day}T23:59:59Z") for day in ("09", "10")]
     assert read_corpus(folder_of(tmp_path, [MEMORY, gone], asked[:1])).questions
@@ -198,12 +198,12 @@ def test_evidence_that_has_expired_is_told(tmp_path: Path) -> None:
         "[" * 100_000,
     ],
 )
-def test_a_line_that_is_no_object_is_told(tmp_path: Path, line: str) -> None:
+def test_a_line_that_is_no_object_is_reported(tmp_path: Path, line: str) -> None:
     error = refusal(tmp_path, memories=f"{json.dumps(MEMORY)}\n\n{line}\n{json.dumps(LATER)}\n")
     assert (error.code, error.problems[0].line, error.problems[0].field) == ("malformed_json", 3, "")
 
 
-def test_all_problems_are_told_at_once_and_in_order(tmp_path: Path) -> None:
+def test_all_problems_are_reported_at_once_and_in_order(tmp_path: Path) -> None:
     rows = [changed(MEMORY, "content", ""), {**MEMORY, "kind": "A", "colour": "red"}, LATER, {**LATER, "pinned": 1}]
     error = refusal(tmp_path, memories=rows)
     assert [(problem.line, problem.field, problem.code) for problem in error.problems] == [
@@ -234,7 +234,7 @@ def test_problems_never_quote_what_was_written(tmp_path: Path) -> None:
     assert not [problem for problem in refusal(tmp_path, memories=text).problems if "secret" in str(problem)]
 
 
-def test_paths_that_hold_no_corpus_are_told(tmp_path: Path) -> None:
+def test_paths_without_a_corpus_are_reported(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("x")
     for path in (tmp_path, tmp_path / "none", tmp_path / "notes.txt"):
         with pytest.raises(CorpusError) as caught:
@@ -373,7 +373,7 @@ def test_conversations_of_a_folder_keep_their_ids_apart(tmp_path: Path) -> None:
         (json.dumps({**CONVERSATION, "qa": ASKED[2:]}), "no_questions"),
     ],
 )
-def test_what_is_no_conversation_is_told(tmp_path: Path, text: str, code: str) -> None:
+def test_text_that_is_no_conversation_is_reported(tmp_path: Path, text: str, code: str) -> None:
     path = tmp_path / "talk.json"
     path.write_text(text)
     with pytest.raises(CorpusError) as caught:

@@ -63,7 +63,7 @@ def test_a_question_names_one_version_and_calls_all_it_rules_out_stale(corpus: C
         assert is_current == (question.category == "now"), question.id
 
 
-def test_every_answer_stands_in_its_evidence_and_seldom_in_what_is_stale(corpus: Corpus) -> None:
+def test_every_answer_is_in_its_evidence_and_seldom_in_what_is_stale(corpus: Corpus) -> None:
     texts = {memory.id: memory.content for memory in corpus.memories}
     told_by_stale = 0
     for question in corpus.questions:

@@ -95,7 +95,7 @@ def test_which_memories_an_answer_used_by_their_words(answer: str, expected: set
     assert used(answer) == expected
 
 
-def test_word_that_stands_in_several_memories_is_not_rare() -> None:
+def test_word_that_is_in_several_memories_is_not_rare() -> None:
     overlaps = find_overlaps(KITCHEN, "Alex", sample=(), similarities={})
     assert all("alex" not in overlap.rare_words for overlap in overlaps.values())
     assert overlaps["bread"].rare_words == {"bakes", "sourdough", "bread", "saturday", "morning"}

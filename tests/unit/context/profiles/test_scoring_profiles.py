@@ -164,6 +164,6 @@ def test_a_calibration_by_which_nothing_counts_is_refused(coefficients):
     ]
 
 
-def test_of_many_problems_only_the_first_are_told() -> None:
+def test_of_many_problems_only_the_first_are_reported() -> None:
     numbers = {"weights": {f"part {place}": 1 for place in range(10_000)}}
     assert len(problems_of_numbers(numbers)) == PROBLEMS_MAX

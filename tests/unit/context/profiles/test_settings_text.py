@@ -31,7 +31,7 @@ from context.services.profiles.fields import BUDGET_FIELDS
         ),
     ],
 )
-def test_setting_is_told_in_words(field: str, value: Any, lines: list[str]) -> None:
+def test_setting_is_described_in_words(field: str, value: Any, lines: list[str]) -> None:
     assert setting_text(value, field) == lines
 
 

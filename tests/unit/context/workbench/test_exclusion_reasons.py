@@ -24,7 +24,7 @@ class Stored:
 
 
 @pytest.mark.parametrize(
-    ("memory", "asked", "told"),
+    ("memory", "scope", "expected"),
     [
         (Stored(), HERE, ExclusionReason.FARTHER),
         (Stored(archived_at=AT - DAY), HERE, ExclusionReason.ARCHIVED),
@@ -41,7 +41,7 @@ class Stored:
         (Stored(recorded_from=AT + DAY), replace(HERE, moment=PointInTime.valid(AT)), ExclusionReason.FARTHER),
     ],
 )
-def test_absence_is_told_by_the_first_reason_that_holds(
-    memory: Stored, asked: RequestedScope, told: ExclusionReason
+def test_exclusion_is_explained_by_the_first_reason_that_applies(
+    memory: Stored, scope: RequestedScope, expected: ExclusionReason
 ) -> None:
-    assert exclusion_reason(memory, asked) == told
+    assert exclusion_reason(memory, scope) == expected

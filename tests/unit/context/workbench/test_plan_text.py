@@ -17,7 +17,7 @@ HYBRID = {
 }
 
 
-def test_hybrid_search_is_told_step_by_step() -> None:
+def test_hybrid_search_is_reported_step_by_step() -> None:
     assert plan_lines(HYBRID) == [
         PlanLine("Searched", "vector and lexical"),
         PlanLine("Embedding model", "wordllama-l2-supercat-256"),
@@ -30,7 +30,7 @@ def test_hybrid_search_is_told_step_by_step() -> None:
     ]
 
 
-def test_reason_of_a_search_and_what_a_pool_reads_are_told_in_words() -> None:
+def test_reason_of_a_search_and_size_of_a_pool_are_given_in_words() -> None:
     plan = {
         "mode": "hybrid",
         "vector": {"search": "exact", "reason": "few_rows", "limit": 1000, "rows_in_scope": 419, "rows": 419},
@@ -58,7 +58,7 @@ def test_no_word_of_the_code_is_left(word: str) -> None:
     assert not any(word in f"{fact.name} {fact.text}".lower() for fact in plan_lines(HYBRID))
 
 
-def test_failures_are_told() -> None:
+def test_failures_are_reported() -> None:
     assert PlanLine("Embedding model", "did not answer") in plan_lines({"mode": "hybrid", "embed": {"failed": True}})
     assert plan_lines({"failed": True}) == [PlanLine("Searched", "–"), PlanLine("Outcome", "the search failed")]
 

@@ -11,10 +11,10 @@ from context.workbench.preview_diff import ROW_HEIGHT_PX, SLOPE_WIDTH_PX, STUB_P
 ORDERS = st.lists(st.integers(0, 20), unique=True, max_size=15)
 
 
-def test_each_kind_of_change_is_told_with_its_steps() -> None:
+def test_each_kind_of_change_is_reported_with_its_steps() -> None:
     changes = rank_changes("abcde", "cbxda")
-    told = {change.key: (change.kind, change.steps) for change in changes}
-    assert told == {
+    kinds = {change.key: (change.kind, change.steps) for change in changes}
+    assert kinds == {
         "c": ("up", 2),
         "b": ("same", 0),
         "x": ("in", 0),

@@ -54,7 +54,7 @@ def row(number: int, **fields: object) -> Row:
         ("the fee is 14 EUR there", 0.99, True, None),
     ],
 )
-def test_pair_stands_in_one_list(newer: str, similarity: float, was_shown: bool, kind: str | None) -> None:
+def test_pair_is_in_one_list(newer: str, similarity: float, was_shown: bool, kind: str | None) -> None:
     assert classify_pair("the fee is 14 EUR here", newer, similarity, was_shown=was_shown) == kind
 
 

@@ -43,7 +43,7 @@ def test_names_other_words_and_more_words_are_none(one: str, other: str) -> None
     assert not has_value_difference(one, other)
 
 
-def test_differing_words_are_marked_and_values_told_apart() -> None:
+def test_differing_words_are_marked_and_values_distinguished() -> None:
     left, right = mark_value_differences("The fee is 14 EUR now.", "The price is 30 EUR now.")
     assert [(span.text, span.is_value) for span in left if not span.is_shared] == [("fee", False), ("14", True)]
     assert [(span.text, span.is_value) for span in right if not span.is_shared] == [("price", False), ("30", True)]

@@ -58,7 +58,7 @@ def test_other_words_are_not_asked_about() -> None:
     assert candidate_match_words(["anything"], []) == set()
 
 
-def test_words_are_told_once_as_first_written() -> None:
+def test_words_are_listed_once_as_first_written() -> None:
     assert matched_words(excerpt("Battery or battery or invoice", {"Battery", "battery", "invoice"})) == [
         "Battery",
         "invoice",

@@ -89,7 +89,7 @@ def test_rows_wanted_come_from_pool_limit_or_tokens() -> None:
     assert rows_to_retrieve(tokens=0, limit=None, pool_size=99_999) == 1_000
 
 
-def test_spare_vectors_stand_in_for_expired_memories() -> None:
+def test_spare_vectors_replace_expired_memories() -> None:
     plan = planned(100_000, 100_000, has_expired=True)
     assert (plan.limit_with_spare, plan.min_rows, plan.is_all_live) == (260 + 32, 130, False)
     plan = planned(100_000, 100_000)

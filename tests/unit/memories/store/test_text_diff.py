@@ -31,7 +31,7 @@ def marked(before: str, after: str) -> str:
         ("a b", "a  b", "a[- ][+  ]b"),
     ],
 )
-def test_words_that_changed_are_told(before: str, after: str, said: str) -> None:
+def test_changed_words_are_listed(before: str, after: str, said: str) -> None:
     assert marked(before, after) == said
 
 

@@ -28,7 +28,7 @@ class Row:
         return datetime(2026, 6, self.version, tzinfo=UTC)
 
 
-def test_fields_and_metadata_that_differ_are_told() -> None:
+def test_fields_and_metadata_that_differ_are_reported() -> None:
     before = Row(1, metadata={"a": 1, "b": 2})
     after = Row(2, kind="episode", pinned=True, metadata={"b": 3, "c": 4})
     assert field_changes(before, after) == [

@@ -38,7 +38,7 @@ def test_dump_comes_back(size: int, passphrase: str) -> None:
     assert read(written(dump, passphrase), passphrase) == dump
 
 
-def test_disk_without_room_leaves_no_file_and_is_named(tmp_path: Path) -> None:
+def test_full_disk_leaves_no_file_and_is_named(tmp_path: Path) -> None:
     path = tmp_path / "monday.backup"
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4 * CHUNK, hard))

@@ -99,7 +99,7 @@ def test_sockets_lie_in_the_data_dir_or_where_their_path_stays_short(tmp_path):
     assert not folder.exists()
 
 
-def test_a_short_folder_that_somebody_else_prepared_is_refused(tmp_path):
+def test_short_folder_that_another_user_prepared_is_refused(tmp_path):
     deep = tmp_path / ("d" * 60) / ("f" * 60)
     folder = socket_folder(deep)
     folder.rmdir()
@@ -123,7 +123,7 @@ def test_a_data_dir_that_cannot_be_written_is_named(tmp_path):
     assert "set DATA_DIR" in sentence(failure)
 
 
-def test_a_second_start_on_the_same_data_dir_is_told_which_process_has_it(tmp_path):
+def test_second_start_on_the_same_data_dir_names_the_process_that_has_it(tmp_path):
     check_data_dir(tmp_path)
     with acquire_lock(tmp_path):
         with pytest.raises(StartError) as failure:
@@ -132,7 +132,7 @@ def test_a_second_start_on_the_same_data_dir_is_told_which_process_has_it(tmp_pa
     acquire_lock(tmp_path).close()
 
 
-def test_a_taken_port_is_told_with_the_next_one_as_a_way_out():
+def test_port_in_use_is_reported_with_the_next_free_one():
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         with pytest.raises(StartError) as failure:
@@ -229,14 +229,14 @@ def bootstrap_with(python: str, tmp_path: Path) -> subprocess.CompletedProcess[s
     )
 
 
-def test_an_old_python_is_told_in_one_sentence(tmp_path):
+def test_old_python_is_reported_in_one_sentence(tmp_path):
     done = bootstrap_with("#!/bin/sh\nexit 1\n", tmp_path)
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
     assert done.stderr.startswith("Python 3.11 or newer is needed and was not found")
 
 
-def test_a_python_without_ensurepip_is_told_which_package_to_install(tmp_path):
+def test_python_without_ensurepip_gets_the_name_of_the_package_to_install(tmp_path):
     fake = f'#!/bin/sh\ncase "$2" in *ensurepip*) exit 1;; esac\nexec {sys.executable} "$@"\n'
     done = bootstrap_with(fake, tmp_path)
     assert done.returncode == 1

@@ -113,7 +113,7 @@ def test_one_port_by_default_everywhere():
     assert f"{{$SITE_ADDRESS::{port}}}" in (PROJECT / "Caddyfile").read_text()
 
 
-def test_only_the_proxy_is_published_and_on_this_machine_unless_told_otherwise():
+def test_only_the_proxy_is_published_and_by_default_on_this_machine():
     assert {name for name, service in compose["services"].items() if "ports" in service} == {"proxy"}
     assert all("127.0.0.1:" in port for port in compose["services"]["proxy"]["ports"])
 

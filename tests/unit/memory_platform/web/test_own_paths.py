@@ -27,7 +27,7 @@ def test_own_path_never_leads_to_another_host(referer: str, expected: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("told", "expected"),
+    ("address", "expected"),
     [
         ("http://testserver/t/1?q=a", "/t/1?q=a"),
         ("http://testserver//[x", "/[x"),
@@ -36,7 +36,7 @@ def test_own_path_never_leads_to_another_host(referer: str, expected: str) -> No
         ("", ""),
     ],
 )
-def test_address_that_cannot_be_read_is_none(told: str, expected: str) -> None:
-    request = cast("HtmxRequest", RequestFactory().get("/", headers={"HX-Request": "true", "HX-Current-URL": told}))
+def test_address_that_cannot_be_read_is_none(address: str, expected: str) -> None:
+    request = cast("HtmxRequest", RequestFactory().get("/", headers={"HX-Request": "true", "HX-Current-URL": address}))
     request.htmx = HtmxDetails(request)
     assert current_page_path(request) == expected

@@ -83,7 +83,7 @@ def test_opened_parts_stay_open_while_the_budget_moves(console: Page, acme: Tena
     missing.press("ArrowDown")
     missing.press("Enter")
     expect(console.locator(".flash")).to_contain_text("Memory added to the golden question.")
-    expect(console.locator(".golden")).to_contain_text("golden question, 1 memory")
+    expect(console.locator(".golden")).to_contain_text("Golden question, 1 memory")
     expect(console.locator("#golden")).to_be_in_viewport()
 
 

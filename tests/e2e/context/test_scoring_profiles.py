@@ -100,7 +100,7 @@ def test_profile_is_compared_published_through_the_gate_and_rolled_back(
     console.get_by_role("button", name="Publish version 2").click()
     expect(console.locator(".flash", has_text="own version 2 is published")).to_be_visible()
     expect(console.locator("#gate")).to_contain_text(REASON)
-    console.get_by_role("link", name="Roll back …").click()
+    console.get_by_role("link", name="Roll back…").click()
     console.get_by_role("link", name="Roll back to version 1").click()
     dialog = console.get_by_role("dialog")
     expect(dialog).to_contain_text("Roll back to own version 1?")

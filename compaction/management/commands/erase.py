@@ -70,8 +70,9 @@ class Command(PlatformCommand):
     def _resumed(self, tenant: Tenant, erasure_id: UUID) -> UUID:
         with tenant_scope(tenant.pk):
             rows = Erasure.objects.for_tenant(tenant.pk).with_id(erasure_id)
-            for failed in rows.filter(state=Erasure.State.FAILED):
-                retry_erasure(erasure=failed, is_enqueued=False, by=self.actor, now=timezone.now())
+            for erasure in rows:
+                if erasure.state == Erasure.State.FAILED:
+                    retry_erasure(erasure=erasure, is_enqueued=False, by=self.actor, now=timezone.now())
         return erasure_id
 
     def _show(self, erasure: Erasure) -> None:

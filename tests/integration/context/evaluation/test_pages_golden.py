@@ -58,7 +58,7 @@ def test_preview_offers_to_note_what_should_be_there(client: Client, tenant: Ten
     assert "Missing memory" in preview
     text = text_of(collect(client, tenant, memories[1].pk))
     assert "In the golden question" in text
-    assert "golden question, 1 memory" in text
+    assert "Golden question, 1 memory" in text
     assert text.count("Mark as expected</button>") == preview.count("Mark as expected</button>") - 1
     assert text.count("In the golden question</a>") == 1
     collect(client, tenant, memories[2].pk)
@@ -222,13 +222,14 @@ def test_every_verb_leaves_an_audit_row_without_words(client: Client, tenant: Te
     collect(client, tenant, memories[1].pk)
     with tenant_scope(tenant.pk):
         question = GoldenQuestion.objects.for_tenant(tenant.pk).get()
+    assert client.get(page("golden-question", tenant, question.pk)).status_code == 200
     client.post(page("golden-question", tenant, question.pk), {"text": "Other words?"})
     client.post(page("golden-remove", tenant, question.pk))
     client.post(page("golden-restore", tenant, question.pk))
     with tenant_scope(tenant.pk):
         rows = list(AuditEntry.objects.filter(target_kind="golden_question"))
     verbs = {row.verb for row in rows}
-    assert verbs == {f"{verb}_golden_question" for verb in ("collect", "change", "remove", "restore")}
+    assert verbs == {"read_text", *(f"{verb}_golden_question" for verb in ("collect", "change", "remove", "restore"))}
     assert all("Other words" not in str(row.fields) + str(row.target_ids) for row in rows)
 
 

@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils import timezone
 
 from context.models.profiles import ProfileAssignment
 from context.profiles.compare_tabs import SIDES, compare_tabs
@@ -57,7 +58,7 @@ def _with_versions(kind: ProfileKind, tenant_id: UUID, typed: dict[str, str]) ->
     return typed | {side: f"{row.name} {row.version}" for side, row in sides.items()}
 
 
-@tenant_page("viewer", to_change="operator")
+@tenant_page("viewer", to_change="operator", state="shown_at")
 def assignments(request: HtmxRequest, kind: ProfileKind) -> HttpResponseBase:
     """Show the assignments and the form that adds one."""
     if request.method != "POST":
@@ -116,7 +117,12 @@ def _assign(
     fields = form.cleaned_data
     target = _target(request, fields["api_key"], fields["partition"])
     row: ProfileAssignment = perform(
-        request, kind.assignments.assign, profile_name=fields["profile_name"], replaces=replaces, **target
+        request,
+        kind.assignments.assign,
+        profile_name=fields["profile_name"],
+        replaces=replaces,
+        shown_at=fields["shown_at"],
+        **target,
     )
     return row
 
@@ -147,6 +153,7 @@ def _page(request: HtmxRequest, kind: ProfileKind, form: AssignmentForm) -> Http
             "rows": list(rows.active().with_keys().newest_first()),
             "ended": list(rows.ended().with_keys().newest_first()[:20]),
             "keys": list(ApiKey.objects.for_tenant(tenant_id).by_name()),
+            "shown_at": timezone.now().isoformat(),
             "partitions": Partition.objects.for_tenant(tenant_id).offered_paths(),
         }
     return render_page(request, f"context/profiles/{kind.prefix}_assignments.html", page, form=form)

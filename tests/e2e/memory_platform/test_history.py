@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
+from django.utils import timezone
 from playwright.sync_api import Page, Route, expect
 
 from memories.models import Tenant
@@ -56,7 +57,8 @@ def test_list_goes_back_through_its_filters_orders_and_pages_and_shows_what_was_
     notes = [
         (f"Note {number}{' of the torque' * number}", "agent=notes", "fact") for number in range(TABLE_PAGE_SIZE + REST)
     ]
-    store_memories_for_pages(acme, *notes)
+    store_memories_for_pages(acme, *notes[1:])
+    store_memories_for_pages(acme, notes[0], now=timezone.now())  # the first row without an order by tokens
     rows = watched.locator("tbody a.memory-link")
     field = watched.locator("#id_partition")
     order = watched.locator("th", has=watched.locator("#sort-tokens"))

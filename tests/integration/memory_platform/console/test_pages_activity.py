@@ -52,7 +52,7 @@ def by_now() -> dict[str, Any]:
 
 
 def test_acts_on_memories_are_listed_with_their_changes_and_undone(client: Client, tenant: Tenant) -> None:
-    assert "No changes match" in text_of(client.get(page("activity", tenant), {"group": "memories"}))
+    assert "Try a longer time" in text_of(client.get(page("activity", tenant), {"group": "memories"}))
     one, other, third, fourth, _ = make_bakery_memories(tenant)
     with tenant_scope(tenant.pk):
         archive_memory(memory=fourth, **by_now())
@@ -140,7 +140,7 @@ def test_approval_is_undone_from_the_list(client: Client, tenant: Tenant) -> Non
     assert as_decided(proposal).state == "proposed"
     reopened, *others = rows_of(client, tenant, group="compactions")
     assert not [row for row in (reopened, *others) if row.undo]
-    assert reopened.note == "Decide on its page"
+    assert reopened.note == "Open its review"
     assert str(proposal.pk) in reopened.note_url
 
 

@@ -42,7 +42,7 @@ BEAT_SCHEDULE = {
     "Resume abandoned compactions": _every(30.0, "compaction.tasks.sweep_runs"),
     "Resume abandoned evaluations": _every(30.0, "context.tasks.sweep_evaluations"),
     "Resume abandoned erasures": _every(30.0, "compaction.tasks.sweep_erasures"),
-    "Erase what is past its retention": _every(3600.0, "compaction.tasks.erase_past_retention_task", expires=False),
+    "Apply retention policies": _every(3600.0, "compaction.tasks.erase_past_retention_task", expires=False),
     "Evaluate alert rules": _every(60.0, "compaction.tasks.evaluate_alerts_task"),
     "Deliver alerts": _every(30.0, "compaction.tasks.sweep_alert_deliveries"),
     "Delete old alerts": _every(3600.0, "compaction.tasks.delete_old_alerts_task", expires=False),

@@ -356,15 +356,17 @@ SPECTACULAR_SETTINGS = {
     "TAGS": TAGS,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "SWAGGER_UI_SETTINGS": {
-        "deepLinking": True,
-        "validatorUrl": None,
-        "filter": True,
-        # From 150 open rows on, it renders only those in view, which a search in the page does not find.
-        "docExpansion": "none",
-        "defaultModelsExpandDepth": 0,
-        "displayRequestDuration": True,
-    },
+    # JavaScript instead of a dict, because it names a function of static/js/api-docs.js.
+    # From 150 open rows on, it renders only those in view, which a search in the page does not find: docExpansion.
+    "SWAGGER_UI_SETTINGS": """{
+        deepLinking: true,
+        validatorUrl: null,
+        filter: true,
+        fn: {opsFilter: filterOperations},
+        docExpansion: "none",
+        defaultModelsExpandDepth: 0,
+        displayRequestDuration: true,
+    }""",
 }
 
 # --- Metrics and traces --------------------------------------------------------------------------------------------

@@ -14,9 +14,11 @@ from django.urls import Resolver404, resolve
 from django.utils import timezone
 
 from compaction.models import AlertRule, Compaction
+from compaction.pipeline.prompt_versions import current_prompt
 from compaction.services.alerts.rules import state_of_rules
 from context.models import BudgetProfileAssignment, GoldenQuestion, ScoringProfileAssignment, ScoringProfileVersion
-from memories.models import PartitionSummary, SavedView, Tenant
+from context.profiles.budget_profiles import current_budget_profile
+from memories.models import Memory, PartitionSummary, SavedView, Tenant
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.roles import role_of
 
@@ -68,6 +70,15 @@ def _role(_: UUID, named: Mapping[str, Any], __: Mapping[str, Any]) -> Any:
     return (user and role_of(user)) or "none"
 
 
+def _budget(tenant_id: UUID, named: Mapping[str, Any], _: Mapping[str, Any]) -> Any:
+    return current_budget_profile(tenant_id, named["name"]).version
+
+
+def _memory(tenant_id: UUID, named: Mapping[str, Any], _: Mapping[str, Any]) -> Any:
+    row = Memory.objects.for_tenant(tenant_id).filter(pk=named["memory_id"]).first()
+    return row.version if row else 0
+
+
 def _now(*_: object) -> Any:
     return timezone.now().isoformat()
 
@@ -80,13 +91,19 @@ STATES: dict[str, tuple[str, Callable[..., Any]]] = {
         ("compaction-append", "compaction-approve", "compaction-mark-reviewed", "compaction-reject"),
         ("edit_version", _edit_version),
     ),
-    **dict.fromkeys(("erasures", "retention-remove"), ("shown_at", _now)),
+    "budget-rollback": ("replaces", _budget),
+    **dict.fromkeys(
+        ("erasures", "retention-remove", "budget-assignments", "scoring-assignments"),
+        ("shown_at", _now),
+    ),
     "golden-question": ("seen", _question),
     "member-role": ("replaces", _role),
+    "memory-version-restore": ("seen_version", _memory),
+    "prompt-rollback": ("edited_from", lambda tenant_id, *_: current_prompt(tenant_id)[0]),
     "saved-view-change": ("replaces", _view),
     "scoring-assignment-end": ("replaces", _assigned(ScoringProfileAssignment)),
     "scoring-profile": ("edited_from", _shown),
-    "scoring-publish": ("replaces", _active),
+    **dict.fromkeys(("scoring-publish", "scoring-rollback"), ("replaces", _active)),
     "summary-withdraw": ("seen_version", _summary),
     "tenant-settings": ("replaces", lambda tenant_id, *_: Tenant.objects.get(pk=tenant_id).text_search_config),
 }
@@ -100,6 +117,8 @@ def with_state(address: str, data: Any) -> Any:
         return data
     field, state = STATES.get(found.url_name or "", ("", None))
     if state is None or not isinstance(data, dict | None) or field in (data or {}):
+        return data
+    if field in parse_qs(urlsplit(address).query):  # an undo
         return data
     if field == "edited_from" and (version := parse_qs(urlsplit(address).query).get("version")):
         return {**(data or {}), field: version[0]}

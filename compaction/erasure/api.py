@@ -8,11 +8,12 @@ from rest_framework.response import Response
 
 from compaction.erasure import actions
 from compaction.erasure import serializers as schemas
+from compaction.erasure.selection import Selection
 from compaction.models import Erasure, RetentionPolicy
 from memories.store.api.schema import IF_MATCH, list_operation, operation
 from memories.store.serializers.answers import content_etag
 from memories.tenancy.api.endpoint import ALL_METHODS, Endpoint
-from memories.tenancy.api.etags import conditional, require_etag
+from memories.tenancy.api.etags import conditional, has_condition, require_etag
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.required_rows import find_row
 from memories.tenancy.scopes import tenant_scope
@@ -42,19 +43,30 @@ class ErasureListEndpoint(ErasureEndpointBase):
         return self.listing(rows, values, schemas.ErasureOutput)
 
     @operation(
-        "erasures_create", {202: schemas.ErasureOutput}, 404, request=schemas.ErasureInput, examples=_PERSON | _MEMORY
+        "erasures_create",
+        {202: schemas.ErasureOutput},
+        404,
+        request=schemas.ErasureInput,
+        examples=_PERSON | _MEMORY,
+        parameters=[IF_MATCH],
     )
     @idempotent
     def post(self, request: Request) -> Response:
         """Erase a memory, a partition or the tenant in the background, or count the rows.
 
-        An erasure cannot be undone. Archiving (`DELETE` of a memory) can.
+        An erasure cannot be undone. Archiving (`DELETE` of a memory) can. A dry run returns the `ETag` of the memories
+        and sessions to erase. With it as `If-Match`, the same request without `dry_run` gets 412 if a memory was added,
+        changed or removed since, or a session was added, continued, closed or removed.
         """
         values = self.body(schemas.ErasureInput)
         with tenant_scope(self.tenant_id):
             erasure = actions.request_erasure(**values, **self.action_arguments)
+            headers = {"Location": f"/api/v1/erasures/{erasure.pk}"}
+            if erasure.is_dry_run or has_condition(request):
+                etag = content_etag(Selection.of(erasure).state())
+                require_etag(request, lambda: etag)
+                headers |= {"ETag": etag} if erasure.is_dry_run else {}
         answer = schemas.ErasureOutput(erasure).data
-        headers = {"Location": f"/api/v1/erasures/{erasure.pk}"}
         return Response(answer, status=status.HTTP_202_ACCEPTED, headers=headers)
 
 

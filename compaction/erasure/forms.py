@@ -34,7 +34,7 @@ class ConfirmForm(PlatformForm):
         """Refuse any other name."""
         typed = str(self.cleaned_data["name"])
         if typed != self.expected_name:
-            raise forms.ValidationError("This is not the name.", code="wrong_name")
+            raise forms.ValidationError("This does not match.", code="wrong_name")
         return typed
 
 

@@ -39,6 +39,8 @@ logger = logging.getLogger(__name__)
 
 #: How long a claim lasts after its last batch; counting and searching for quotations renew nothing.
 _LEASE = timedelta(minutes=10)
+#: How long the claim of a command lasts while it counts, which has no time limit.
+_COUNTING_LEASE = timedelta(hours=3)
 #: How long one task works before it leaves the rest to the next, less than its time limit (tasks.py).
 SLICE = timedelta(minutes=3)
 #: Attempts that erased no batch, or whose worker died, before the erasure fails.
@@ -119,15 +121,15 @@ class _Claim:
         rows: ErasureQuerySet = Erasure.objects.for_tenant(self.erasure.tenant_id)
         return rows.claimed(self.erasure.pk, self.until)
 
-    def write(self, **values: Any) -> None:
+    def write(self, *, lease: timedelta = _LEASE, **values: Any) -> None:
         """Write columns of the claimed row in a separate transaction."""
         with tenant_scope(self.erasure.tenant_id):
-            until = self.update(values)
+            until = self.update(values, lease)
         self.remember(values, until)
 
-    def update(self, values: dict[str, Any]) -> datetime:
+    def update(self, values: dict[str, Any], lease: timedelta = _LEASE) -> datetime:
         """Write columns of the claimed row and renew the claim; return its end. Inside the scope."""
-        until = self.clock + _LEASE
+        until = self.clock + lease
         self.rows().write(**{"claimed_until": until} | values)
         return until
 
@@ -151,7 +153,8 @@ class _Claim:
 
     def run(self) -> None:
         erasure = self.erasure
-        self.write(step=_COUNTING, started_at=erasure.started_at or self.clock)
+        lease = _COUNTING_LEASE if self.time_limit is None else _LEASE
+        self.write(step=_COUNTING, started_at=erasure.started_at or self.clock, lease=lease)
         selection = Selection.of(erasure)
         with tenant_scope(erasure.tenant_id):
             whole = erasure.scope == Erasure.Scope.TENANT

@@ -3,6 +3,7 @@
 `tests/integration/compaction/erasure/test_every_column.py` fails for a table or text column that is not decided here.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -86,8 +87,7 @@ class Part:
 
 def kind_of(model: type[Model]) -> str:
     """Return the name of the rows of a model in a receipt."""
-    plural = str(model._meta.verbose_name_plural)
-    return f"{plural[:-2]}ies" if plural.endswith("rys") else plural
+    return re.sub(r"(?<![aeiou])ys$", "ies", str(model._meta.verbose_name_plural))
 
 
 def parts_of(selection: Selection, quoted: QuotedTexts) -> list[Part]:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, Self
 from uuid import UUID
 
-from django.db.models import F, Q, QuerySet, TextField
+from django.db.models import Count, F, Max, Q, QuerySet, Sum, TextField
 from django.db.models.functions import Cast, Coalesce
 
 from compaction.models import Compaction, Erasure, Message, RetentionPolicy, Session
@@ -88,6 +88,18 @@ class Selection:
         metadata = self.memories.values_list("metadata", flat=True).first() or {}
         named = metadata.get("message_ids", []) if metadata.get("type") == "journal" else []
         return rows.filter(pk__in=[each for each in named if _is_id(each)])
+
+    def state(self) -> dict[str, Any]:
+        """Return figures that differ once a memory or a session is added, changed or removed. Two queries.
+
+        A change of a memory adds a version or archives it. Of a session, only new messages and its end count.
+        """
+        memories = {"added": Max("recorded_from"), "ended": Max("archived_at"), "versions": Sum("version")}
+        sessions = {"added": Max("created_at"), "ended": Max("closed_at"), "messages": Sum("message_count")}
+        return {
+            "memories": self.memories.aggregate(count=Count("pk"), **memories),
+            "sessions": self.sessions.aggregate(count=Count("pk"), **sessions),
+        }
 
     def within(self, column: str) -> Q:
         """Rows in the partition and below it."""

@@ -112,7 +112,9 @@ def save_prompt(
 
 
 @transaction.atomic
-def roll_back_prompt(*, tenant_id: UUID, version: int, by: Actor, now: datetime) -> CompactionPrompt:
-    """Activate the text of an older version again, as a new version. Raises as `save_prompt` does."""
+def roll_back_prompt(
+    *, tenant_id: UUID, version: int, edited_from: int | None = None, by: Actor, now: datetime
+) -> CompactionPrompt:
+    """Activate the text of an older version again, as a new version. Takes and raises what `save_prompt` does."""
     text = prompt_version_text(tenant_id, version)
-    return save_prompt(tenant_id=tenant_id, text=text, rolled_back_to=version, by=by, now=now)
+    return save_prompt(tenant_id=tenant_id, text=text, edited_from=edited_from, rolled_back_to=version, by=by, now=now)

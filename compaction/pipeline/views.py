@@ -22,6 +22,7 @@ from compaction.pipeline.session_rows import pressure_parts, read_all_turns
 from compaction.pipeline.summarisers import has_model
 from compaction.rollups.actions import request_roll_up
 from compaction.services.sessions.pressure import planning_reserve
+from compaction.services.sessions.session_budget import head_marker_tokens
 from compaction.services.simulation.simulator import simulate_session
 from compaction.sessions.charts import before_after, simulation_chart
 from compaction.sessions.views import get_session_or_404
@@ -29,9 +30,9 @@ from compaction.simulation.forms import SimulationForm, simulation_form_values
 from context.services.profiles.compaction_policy import CompactionPolicy, problems_of_policy
 from memories.models import Partition, PartitionSummary
 from memories.partitions.forms import PartitionForm
-from memories.services.store.text_diff import diff_words
+from memories.services.store.text_diff import diff_words, near_changes
 from memories.tenancy.scopes import tenant_scope
-from memories.tenancy.tenant_pages import tenant_page
+from memories.tenancy.tenant_pages import shown_state, tenant_page
 from memories.tenancy.views.page_actions import (
     by_operator,
     errors_as_flash,
@@ -42,6 +43,7 @@ from memories.tenancy.views.page_actions import (
 )
 from memory_platform.web.flash_messages import add_flash, watch_job
 from memory_platform.web.htmx import HtmxRequest, wants_fragment
+from memory_platform.web.numerals import whole_number
 from memory_platform.web.rendering import render_page
 
 ROLL_UPS_SHOWN_MAX = 5
@@ -121,7 +123,13 @@ def _dry_run(request: HtmxRequest, session_id: UUID, *, status: int = HTTPStatus
         "plan": planned.plan,
         "planned": planned,
         "proposed": proposed,
-        "bars": before_after(planned.plan, planned.turns, pressure_parts(session), window=session.max_context_tokens),
+        "bars": before_after(
+            planned.plan,
+            planned.turns,
+            pressure_parts(session),
+            window=session.max_context_tokens,
+            head_tokens=head_marker_tokens(session.model),
+        ),
         "reason": WHY_NOTHING.get(planned.plan.reason, ""),
     }
     return render_page(request, "compaction/pipeline/session_compact.html", page, status=status)
@@ -188,11 +196,12 @@ def _try_and_respond(request: HtmxRequest, form: PromptForm) -> HttpResponse:
     return _page(request, form, trial)
 
 
-@tenant_page(to_change="admin")
+@tenant_page(to_change="admin", state="edited_from")
 def prompt_roll_back(request: HtmxRequest, version: int) -> HttpResponseBase:
     """Make the text of an earlier version the active one again."""
+    seen = whole_number(shown_state(request, "edited_from"))
     with errors_as_flash(request), missing_is_404():
-        saved = perform(request, roll_back_prompt, version=version)
+        saved = perform(request, roll_back_prompt, version=version, edited_from=seen)
         add_flash(request, f"Version {version} restored as version {saved.version}.")
     return redirect("prompts", request.tenant.id)
 
@@ -204,11 +213,12 @@ def _page(request: HtmxRequest, form: PromptForm | None, trial: PromptTrial | No
         *own, built_in = stored_prompt_versions(tenant_id)
         sessions = trial_sessions(tenant_id)
     newest = islice(zip(own, [*own, built_in][1:], strict=True), _VERSIONS_MAX)
+    changes = [(row, near_changes(diff_words(before.text, row.text))) for row, before in newest]
     form = form or PromptForm(initial={"text": text, "edited_from": version})
     page: dict[str, Any] = {
         "section": "prompts",
         "version": version,
-        "versions": [*((row, diff_words(before.text, row.text)) for row, before in newest), (built_in, ())],
+        "versions": [*changes, (built_in, ())],
         "sessions": sessions,
         "has_model": has_model(),
         "form": form,

@@ -76,20 +76,31 @@ class BeforeAfter(NamedTuple):
 
 
 def before_after(
-    plan: CompactionPlan, turns: Sequence[SessionTurn], needed: PressureParts, *, window: int
+    plan: CompactionPlan, turns: Sequence[SessionTurn], needed: PressureParts, *, window: int, head_tokens: int
 ) -> BeforeAfter:
-    """Return the bars of a plan about these turns; the new summary is assumed to have its maximum length."""
+    """Return the bars of a plan about these turns; the new summary is assumed to have its maximum length.
+
+    `head_tokens` mark a summary. The markers of directive and summary count as messages, as in `needed`.
+    """
     leaving = set(plan.span_ids)
     masked = set(plan.mask_ids) - leaving
     tokens = {LEAVING: 0, OUTPUTS: 0, STAYING: 0}
     for turn in turns:
         name = LEAVING if turn.id in leaving else OUTPUTS if turn.id in masked else STAYING
         tokens[name] += turn.cost
+    tokens[STAYING] += needed.messages - sum(tokens.values())
+    new_head = head_tokens if plan.span_ids and not needed.summary else 0
     placeholders = sum(turn.placeholder_tokens + turn.marker_tokens for turn in turns if turn.id in masked)
     summary = plan.summary_tokens_at_most if plan.span_ids else needed.summary
     reserved = {"memories": needed.memories, "reply": needed.reply}
     before = {DIRECTIVE: needed.directive, SUMMARY: needed.summary, **tokens, **reserved}
-    after = {DIRECTIVE: needed.directive, SUMMARY: summary, OUTPUTS: placeholders, STAYING: tokens[STAYING], **reserved}
+    after = {
+        DIRECTIVE: needed.directive,
+        SUMMARY: summary,
+        OUTPUTS: placeholders,
+        STAYING: tokens[STAYING] + new_head,
+        **reserved,
+    }
     totals = [sum(bar.values()) for bar in (before, after)]
     full = max(window, *totals)
     bars = [[part for part in stacked(bar.items(), full=full) if part.value] for bar in (before, after)]

@@ -22,7 +22,7 @@ from memories.store.api.schema import IF_MATCH, list_operation, operation
 from memories.store.serializers.answers import content_etag
 from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
-from memories.tenancy.api.etags import conditional, require_etag
+from memories.tenancy.api.etags import conditional, require_etag, require_etags
 from memories.tenancy.api.idempotency import idempotent, idempotent_in_steps
 from memories.tenancy.required_rows import find_row
 from memories.tenancy.scopes import tenant_scope
@@ -52,12 +52,14 @@ class FeedbackEndpoint(Endpoint):
         404,
         request=FeedbackInput,
         examples=_EXAMPLES,
+        parameters=[IF_MATCH],
     )
     @idempotent
     def post(self, request: Request) -> Response:
         """Vote on one memory, or on every memory of a context.
 
-        A key has one vote on each memory and day (UTC); a later one replaces it. 200 if no vote is new.
+        A key has one vote on each memory and day (UTC); a later one replaces it. 200 if no vote is new. `If-Match`
+        names the votes of this day, which must all be as they were.
         """
         values = self.body(FeedbackInput)
         with tenant_scope(self.tenant_id):
@@ -68,6 +70,11 @@ class FeedbackEndpoint(Endpoint):
                 reach=self.key.partition_prefix,
                 by=self.actor,
                 now=self.now,
+            )
+            # the memories, whose votes these are, were locked before
+            require_etags(
+                request.headers.get("If-Match"),
+                lambda: [content_etag(FeedbackOutput(vote).data) for vote in (*given.replaced, *given.repeated)],
             )
         return Response(RecordedVotesOutput(given).data, status=201 if given.has_new else 200)
 

@@ -89,6 +89,8 @@ class AssignmentForm(PlatformForm):
     partition = PartitionField()
     #: The partition without memories that the operator confirmed.
     confirmed = PartitionField()
+    #: When the page showed the assignments; absent in the URL of an undo.
+    shown_at = forms.DateTimeField(required=False)
 
 
 class VersionComparisonForm(PlatformForm):

@@ -12,6 +12,7 @@ from context.profiles.policy_fields import choice_or_number_field
 from context.services.assembly.signals import SIGNALS
 from context.services.profiles.scoring_profiles import BASE_PARTS, PART_NAMES, SCORING_FIELDS, component_label
 from memory_platform.web.forms import PlatformForm
+from memory_platform.web.numerals import with_minus_sign
 
 WEIGHT = "weight_"
 #: The meaning of each score component, in one sentence.
@@ -37,6 +38,12 @@ SCORING_NUMBERS = ("half_life_days", BY_KIND, "mmr_diversity", "superseded_min",
 TYPED_NUMBERS = ("relevance", "recency_mode", *SCORING_NUMBERS)
 
 
+def weight_text(weight: float) -> str:
+    """Return a weight with two or three decimals: 0.4 -> 0.40, 0.125 -> 0.125."""
+    whole, _, decimals = f"{weight:.3f}".partition(".")
+    return with_minus_sign(f"{whole}.{decimals.rstrip('0'):0<2}")
+
+
 @dataclass(frozen=True)
 class WeightView:
     """A component of the score as a page shows it."""
@@ -54,12 +61,12 @@ class WeightView:
 
     @property
     def text(self) -> str:
-        return f"{self.weight:.4g}"
+        return weight_text(self.weight)
 
     @property
     def conversation_text(self) -> str:
         """The weight among messages of conversations."""
-        return f"{self.weight if self.conversation_weight is None else self.conversation_weight:.4g}"
+        return weight_text(self.weight if self.conversation_weight is None else self.conversation_weight)
 
 
 class ScoringProfileForm(PlatformForm):

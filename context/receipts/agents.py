@@ -17,6 +17,7 @@ from memory_platform.web.time_ranges import ActivityRange
 AGENTS_MAX = 100
 CHART_HEIGHT: Height = 120
 _NONE = ReceiptFigures()
+_ERRORS = "Errors"
 
 
 class AgentGroup(StrEnum):
@@ -55,28 +56,29 @@ def agent_charts(
     span: ActivityRange,
     *,
     now: datetime,
-    address: Callable[[datetime, datetime], str],
+    address: Callable[..., str],
 ) -> Sequence[Chart]:
     """Return the charts of one agent or of all (`owner` as `of_owner` takes it). One query, inside a scope.
 
-    `address` returns the URL of the contexts of a bin.
+    `address` returns the URL of the contexts of a bin, from its start to its end; with `state` only of those.
     """
     starts = span.starts_at(now)
     rows = Receipt.objects.for_tenant(tenant_id).of_owner(**owner)
     found = rows.detailed_figures_by_bin(since=starts[0], step=span.step)
-    bins = [
-        (start, found.get(start, _NONE), address(start, start + span.step) if start in found else "")
-        for start in starts
-    ]
+    bins = [(start, found.get(start, _NONE)) for start in starts]
+
+    def url(title: str, start: datetime, figures: ReceiptFigures) -> str:
+        state = {"state": "failed"} if title == _ERRORS and figures.failed else {}
+        return address(start, start + span.step, **state) if start in found else ""
 
     def chart(
         title: str, unit: str, series: Sequence[str], values: Callable[[ReceiptFigures], Any], **more: Any
     ) -> Chart:
-        points = [ChartRow(start, values(figures), url=url) for start, figures, url in bins]
+        points = [ChartRow(start, values(figures), url=url(title, start, figures)) for start, figures in bins]
         return Chart(title, unit, series, points, height=CHART_HEIGHT, **more)
 
     def count(title: str, unit: str, value: Callable[[ReceiptFigures], int]) -> Chart:
-        total = sum(value(figures) for _, figures, _ in bins)
+        total = sum(value(figures) for _, figures in bins)
         caption = f"{total:,} {unit}"
         return chart(
             title, unit, [title], lambda each: (value(each) if found else None,), shape="bars", caption=caption
@@ -87,6 +89,6 @@ def agent_charts(
         chart("Latency", "ms", ["p50", "p95"], lambda each: (each.p50_ms, each.p95_ms), digits=1),
         chart("Budget used", "%", ["Used"], lambda each: (each.used_percent,), caption="% of tokens allowed", digits=1),
         chart("Excluded", "%", ["Excluded"], lambda each: (each.excluded_percent,), caption="% of items", digits=1),
-        count("Errors", "contexts", lambda each: each.failed),
+        count(_ERRORS, "contexts", lambda each: each.failed),
         count("Tokens served", "tokens", lambda each: each.tokens_used),
     ]

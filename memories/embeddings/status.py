@@ -28,8 +28,8 @@ class ModelStatus:
 
     @property
     def share(self) -> float:
-        """The share of live memories with a vector, 0..1; 1 without memories."""
-        return self.with_vector / self.live if self.live else 1.0
+        """The share of live memories with a vector, 0..1; 0 without memories."""
+        return self.with_vector / self.live if self.live else 0.0
 
     @property
     def share_percent(self) -> float:

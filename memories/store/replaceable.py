@@ -1,7 +1,7 @@
 """The memories that new ones name in `supersedes`, and the reasons why one cannot be replaced."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
@@ -9,7 +9,7 @@ from uuid import UUID
 from memories.models import Memory, MemoryLink
 from memories.services.partitions.paths import is_within
 from memories.services.store.content import content_hash
-from memories.services.store.drafts import MAX_SUPERSEDED, SUPERSEDES, FieldProblem, NewMemory
+from memories.services.store.drafts import MAX_SUPERSEDED, STALE_VERSION, SUPERSEDES, FieldProblem, NewMemory
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,9 @@ class ReplaceableMemories:
             return None
         if memory.archived_at is not None or (memory.expires_at is not None and memory.expires_at <= self.now):
             return "archived", f"The memory {memory_id} is not live."
+        required = dict(zip(row.supersedes, row.superseded_versions, strict=False))
+        if required.get(memory_id, memory.version) != memory.version:
+            return STALE_VERSION, f"The memory {memory_id} has another version."
         paths = (memory.partition_path, row.partition.path)
         if not (is_within(*paths) or is_within(*paths[::-1])):
             return "other_partition", f"The memory {memory_id} is neither in the same partition, nor above or below it."
@@ -54,10 +57,12 @@ class ReplaceableMemories:
         return None
 
 
-def replaceable_memories(tenant_id: UUID, rows: Iterable[NewMemory], reach: str, now: datetime) -> ReplaceableMemories:
-    """Return the memories within `reach` that the rows name. Two queries at most."""
+def replaceable_memories(tenant_id: UUID, rows: Sequence[NewMemory], reach: str, now: datetime) -> ReplaceableMemories:
+    """Return the memories within `reach` that the rows name, locked if a row requires versions. Two queries at most."""
     ids = {memory_id for row in rows for memory_id in row.supersedes[:MAX_SUPERSEDED]}
-    found = Memory.objects.for_tenant(tenant_id).within(reach).in_bulk(ids) if ids else {}
+    named = Memory.objects.for_tenant(tenant_id).within(reach)
+    named = named.locked() if any(row.superseded_versions for row in rows) else named
+    found = named.in_bulk(ids) if ids else {}
     successors = defaultdict[UUID, set[tuple[str, str, str]]](set)
     if archived := [pk for pk, memory in found.items() if memory.archived_at is not None]:
         links = MemoryLink.objects.for_tenant(tenant_id).current().of_kind(SUPERSEDES).filter(target_id__in=archived)

@@ -9,11 +9,21 @@ from uuid import UUID
 from django.db import models
 
 from memories.models import Memory
-from memories.services.store.drafts import CHANGEABLE_MEMORY_FIELDS, FieldProblem, NewMemory, new_memory_problems
+from memories.services.store.drafts import (
+    CHANGEABLE_MEMORY_FIELDS,
+    STALE_VERSION,
+    FieldProblem,
+    NewMemory,
+    new_memory_problems,
+)
 from memories.store.replaceable import ReplaceableMemories
 
 #: Fields of the memory of a `source_id` that an upsert changes if the caller gives them, besides the text.
 UPDATABLE_FIELDS = frozenset(CHANGEABLE_MEMORY_FIELDS) - {"content", "partition", "source_id"}
+
+
+#: The problem of a row whose `if_versions` excludes the version of the memory of its `source_id`.
+STALE_ROW = FieldProblem("if_version", STALE_VERSION, "The memory of this source_id has another version.")
 
 
 class StoreStatus(models.TextChoices):
@@ -31,6 +41,12 @@ class StoreResult:
     status: str
     reason: str = ""
     problems: tuple[FieldProblem, ...] = ()
+
+    @property
+    def stale_field(self) -> str:
+        """The field or header that requires another version of a stored memory, "" if none does."""
+        fields = [problem.field for problem in self.problems if problem.code == STALE_VERSION]
+        return "" if not fields else "If-Match" if STALE_ROW.field in fields else fields[0]
 
 
 def invalid_rows(

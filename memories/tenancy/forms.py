@@ -110,7 +110,7 @@ class SavedViewForm(PlatformForm):
     name = forms.RegexField(
         r"^.+\Z", max_length=NAME_CHARACTERS_MAX, strip=True, error_messages={"invalid": "Enter a name on one line."}
     )
-    is_shared = forms.BooleanField(label="Share in the tenant", required=False)
+    is_shared = forms.BooleanField(label="Share with the tenant", required=False)
 
     def __init__(self, *args: Any, may_share: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

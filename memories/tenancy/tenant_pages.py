@@ -21,12 +21,17 @@ def tenant_of(request: HtmxRequest) -> Tenant:
     return cast(Tenant, request.tenant)
 
 
+def shown_state(request: HtmxRequest, field: str) -> str:
+    """Return the state that a form showed: a field of the form, or a parameter of the URL of an undo."""
+    return request.POST.get(field) or request.GET.get(field, "")
+
+
 def tenant_page(to_read: str = "", *, to_change: str = "", state: str = "") -> Callable[[PageView], PageView]:
     """Return the decorator of a page of one tenant, with the roles that may GET and POST; "" refuses the method.
 
     It turns the `tenant_id` of the URL into `request.tenant`, or returns 404. It opens no scope. `state` is the field
-    with the version, time or values that the form showed; a POST without it gets 428, because it could overwrite a
-    change that its user did not see (ADR-0275).
+    with the version, time or values that the form showed, which `shown_state` returns; a POST without it gets 428,
+    because it could overwrite a change that its user did not see (ADR-0275).
     """
     methods = [*(("GET", "HEAD") if to_read else ()), *(("POST",) if to_change else ())]
 
@@ -41,7 +46,7 @@ def tenant_page(to_read: str = "", *, to_change: str = "", state: str = "") -> C
             if tenant is None:
                 raise Http404
             request.tenant = tenant
-            if state and request.method == "POST" and not request.POST.get(state):
+            if state and request.method == "POST" and not shown_state(request, state):
                 return render(request, "428.html", {"field": state}, status=HTTPStatus.PRECONDITION_REQUIRED)
             return checked(request, *args, **kwargs)
 

@@ -24,6 +24,7 @@ from memories.models import (
     PartitionSummary,
     SavedView,
     Snapshot,
+    Tenant,
 )
 from memories.search.queries.lexemes import tenant_query_lexemes
 from memories.services.search.planner import match_rarest
@@ -103,7 +104,7 @@ def target_texts(tenant_id: UUID, entries: Sequence[AuditEntry]) -> dict[TargetK
 
 
 def _names(tenant_id: UUID, entries: Sequence[AuditEntry]) -> dict[TargetKey, str]:
-    """Return the names of targets of `_NAMED` and of users. One query for each kind."""
+    """Return the names of targets of `_NAMED`, of the tenant and of users. One query for each kind."""
     ids: dict[str, set[str]] = {}
     for entry in entries:
         ids.setdefault(entry.target_kind, set()).update(entry.target_ids[:TARGETS_SHOWN_MAX])
@@ -114,6 +115,8 @@ def _names(tenant_id: UUID, entries: Sequence[AuditEntry]) -> dict[TargetKey, st
         row_ids = {pk for pk in ids[kind] if kind != "partition" or pk.isdecimal()}
         rows = model.objects.for_tenant(tenant_id).filter(pk__in=row_ids)
         names |= {(kind, str(pk)): name for pk, name in rows.values_list("pk", column) if name}
+    if "tenant" in ids:
+        names |= {("tenant", str(row.pk)): row.name for row in Tenant.objects.filter(pk=tenant_id)}
     if user_ids := ids.get("user"):
         users = get_user_model().objects.filter(pk__in=user_ids)
         names |= {("user", str(pk)): name for pk, name in users.values_list("pk", "username")}
@@ -137,7 +140,7 @@ def _unnamed(kind: str, target_id: str) -> str:
     """Return the label of a target without a name."""
     title = kind.replace("_", " ").capitalize()
     match kind:
-        case "tenant" | "tenant_memo":  # a tenant has one
+        case "tenant_memo":  # a tenant has one
             return title
         case "message":  # a message of an assistant that only calls tools
             return "Message without text"

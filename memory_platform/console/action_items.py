@@ -52,7 +52,7 @@ ACTION_ITEM_KINDS: Sequence[ActionItem] = (
         "Approve a proposal to apply it. Mark an applied summary that lost a constraint as reviewed.",
         review_backlogs,
         "reviews",
-        icon="check",
+        icon="checklist",
     ),
     ActionItem(
         "sessions",

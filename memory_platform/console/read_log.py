@@ -46,6 +46,8 @@ SHOWS_TEXT = frozenset(
 )
 #: Those that show such texts by POST, and change nothing then.
 SHOWS_TEXT_BY_POST = frozenset({"api-session-context", "api-prompt-trial"})
+#: The kinds of rows that URLs name by another word.
+_KINDS = {"question_id": "golden_question"}
 #: The statuses recorded; a page with an error in its URL shows its texts as well.
 _SHOWN = {HTTPStatus.OK, HTTPStatus.UNPROCESSABLE_ENTITY}
 
@@ -90,8 +92,9 @@ def _record(request: Any, match: ResolverMatch) -> None:
         tenant_id, by = request.auth.tenant_id, Actor.key(request.auth)
     else:
         tenant_id, by = request.tenant.id, operator_actor(request.operator)
-    ids = [(name.removesuffix("_id"), value) for name, value in match.kwargs.items() if name.endswith("_id")]
-    target = next((each for each in ids if each[0] != "tenant"), ("tenant", tenant_id))
+    kinds = {name: _KINDS.get(name, name.removesuffix("_id")) for name in match.kwargs if name.endswith("_id")}
+    ids = ((kind, match.kwargs[name]) for name, kind in kinds.items() if kind != "tenant")
+    target = next(ids, ("tenant", tenant_id))
     page = str(match.url_name)
     read: dict[str, Any] = {"about": page, "details": {"page": page}}
     record_shown("read_text", *target, tenant_id=tenant_id, **read, by=by, now=timezone.now())

@@ -8,7 +8,7 @@ _IS_SECRET = f"{FINAL}: the secret is not stored"
 _IS_GONE = f"{FINAL}: the data is gone"
 _IS_CONVERSATION = f"{FINAL}: it is part of a conversation"
 _IS_ACCOUNT = f"{FINAL}: it concerns an account, not the tenant"
-_CAN_BE_CHANGED, _CAN_BE_DECIDED = "Change it on its page", "Decide on its page"
+_CAN_BE_CHANGED, _CAN_BE_DECIDED = "Change it on its page", "Open its review"
 #: The text about acts without Undo: `FINAL` and the reason, or what an operator can do on the linked page.
 NOTES: Mapping[str, str] = {
     "adopt_counters": f"{FINAL}: later retrievals are counted on top",

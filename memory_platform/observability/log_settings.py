@@ -9,11 +9,23 @@ def logging_config(level: str, log_format: str) -> dict[str, Any]:
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {
-            "line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"},
+            "line": {
+                "class": "memory_platform.observability.logs.LineFormatter",
+                "format": "%(asctime)s %(levelname)s %(name)s %(message)s",
+            },
             "json": {"()": "memory_platform.observability.logs.JsonFormatter"},
         },
-        "filters": {"route": {"()": "memory_platform.web.request_logs.RouteFilter"}},
-        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": log_format, "filters": ["route"]}},
+        "filters": {
+            "route": {"()": "memory_platform.web.request_logs.RouteFilter"},
+            "task_error": {"()": "memory_platform.observability.logs.TaskErrorFilter"},
+        },
+        "handlers": {
+            "stderr": {
+                "class": "logging.StreamHandler",
+                "formatter": log_format,
+                "filters": ["route", "task_error"],
+            }
+        },
         "root": {"handlers": ["stderr"], "level": level},
         # Their messages carry the prompt or the request path with its query.
         "loggers": {

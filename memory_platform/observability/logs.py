@@ -1,15 +1,24 @@
-"""Format log records as JSON Lines, and log errors without their messages."""
+"""Format log records, as lines or as JSON Lines. Errors have no messages, which may quote a memory (ADR-0349)."""
 
 import json
 import logging
 import traceback
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from memory_platform.observability.requests import REQUEST_ID, TASK
 
 
-class JsonFormatter(logging.Formatter):
+class LineFormatter(logging.Formatter):
+    """Lines of text; a traceback follows an error."""
+
+    def formatException(self, ei: Any) -> str:
+        """Return the traceback of an error and of its causes, first the original one."""
+        return "\n".join(reversed([_without_message(error) for error in _with_causes(ei[1])]))
+
+
+class JsonFormatter(LineFormatter):
     """One JSON object per line: time, level, logger, message, request id, task, values, and the traceback of errors."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -26,7 +35,31 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(line, ensure_ascii=False, default=str)
 
 
+class TaskErrorFilter(logging.Filter):
+    """Replaces the error in Celery's records of failed and repeated tasks by its type."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if isinstance(record.args, Mapping) and "exc" in record.args:
+            # "ValueError('...')" or "Retry in 4s: ValueError('...')"
+            record.args = {**record.args, "exc": str(record.args["exc"]).partition("(")[0]}
+        return True
+
+
 def log_place_of(error: BaseException, logger: logging.Logger) -> None:
-    """Log the type of an unexpected error and where it was raised, without its message, which may quote a memory."""
+    """Log the type of an unexpected error and where it was raised, without its message."""
     place = traceback.extract_tb(error.__traceback__)[-1]
     logger.error("%s in %s:%s", type(error).__name__, place.filename, place.lineno)
+
+
+def _with_causes(error: BaseException | None) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+
+
+def _without_message(error: BaseException) -> str:
+    state = getattr(error, "sqlstate", None)
+    frames = "".join(traceback.format_tb(error.__traceback__))
+    return f"{frames}{type(error).__module__}.{type(error).__qualname__}{f' {state}' if state else ''}"

@@ -22,3 +22,8 @@ def version_label(version_id: str) -> str:
 def with_minus_sign(text: str) -> str:
     """Return the text with a minus sign, which is as wide as a plus and read aloud as minus: -72 -> −72."""
     return text.replace("-", MINUS, 1) if text.startswith("-") else text
+
+
+def whole_number(text: str | None) -> int:
+    """Return the number that `text` spells, -1 for any other text."""
+    return int(text) if text and text.isdecimal() and len(text) < 10 else -1

@@ -25,7 +25,7 @@ class Role(StrEnum):
 
 _PERMITS = {
     Role.VIEWER: "Sees every page except keys and prompt. Previews and simulates, but changes nothing.",
-    Role.OPERATOR: "Also edits memories, budgets and drafts of profiles, reviews compactions, names snapshots.",
+    Role.OPERATOR: "Also edits memories, budgets and drafts of profiles, reviews compactions, creates snapshots.",
     Role.ADMIN: "Also publishes profiles, creates and revokes keys, changes settings, embedding model and prompt.",
 }
 

@@ -9,3 +9,29 @@
   system.addEventListener("change", follow);
   follow();
 })();
+
+// Swagger UI filters groups by a part of their name, case-sensitively. This keeps the operations whose group, method,
+// path or summary contains each word, and opens their groups.
+function filterOperations(groups, phrase) {
+  const words = phrase.toLowerCase().split(/\s+/).filter(Boolean);
+  const matches = (tag, row) => {
+    const text = [tag, row.get("method"), row.get("path"), row.getIn(["operation", "summary"], "")].join(" ").toLowerCase();
+    return words.every((word) => text.includes(word));
+  };
+  return groups
+    .map((group, tag) => group.update("operations", (rows) => rows.filter((row) => matches(tag, row))))
+    .filter((group) => group.get("operations").size);
+}
+
+document.addEventListener("input", (event) => {
+  if (!event.target.matches(".operation-filter-input")) return;
+  const isOpen = String(!event.target.value.trim());
+  setTimeout(() => document.querySelectorAll(`.opblock-tag[data-is-open="${isOpen}"]`).forEach((each) => each.click()));
+});
+
+new MutationObserver(() => {
+  const box = document.querySelector(".operation-filter-input");
+  if (!box || box.ariaLabel) return;
+  box.ariaLabel = "Filter operations";
+  box.placeholder = "Filter by word, path or method";
+}).observe(document.documentElement, { childList: true, subtree: true });

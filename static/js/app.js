@@ -171,6 +171,13 @@
   // A step back over a swap loads the page of before: what is shown until then is of another address.
   let isLeaving = false;
   window.addEventListener("popstate", function (event) { isLeaving = Boolean(event.state && event.state.htmx); });
+  // htmx handles steps back and forward only when the page has loaded: after an earlier step, load the page again.
+  document.addEventListener("DOMContentLoaded", function () {
+    const loaded = window.performance.getEntriesByType("navigation")[0];
+    if (!loaded || !history.state || !history.state.htmx) return;
+    isLeaving = loaded.name.split("#")[0] !== location.href.split("#")[0];
+    if (isLeaving) location.reload();
+  });
 
   window.addEventListener("pagehide", function () {
     if (isLeaving) return;

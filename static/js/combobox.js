@@ -34,7 +34,8 @@ window.combobox = function (field, list, chosen) {
   function show(isOpen) {
     list.hidden = !isOpen;
     field.setAttribute("aria-expanded", String(isOpen));
-    if (!isOpen) mark(null);
+    if (isOpen) list.scrollIntoView({ block: "nearest", behavior: "instant" });
+    else mark(null);
   }
 
   function move(step) {

@@ -6,7 +6,7 @@ from uuid import UUID
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from compaction.erasure.actions import request_erasure
+from compaction.erasure.actions import request_erasure, retry_erasure
 from compaction.erasure.orchestrator import is_receipt_valid, run_erasure
 from compaction.models import Erasure
 from memories.management.command import PlatformCommand, get_tenant_or_fail
@@ -30,12 +30,12 @@ class Command(PlatformCommand):
         target.add_argument("--memory", metavar="ID", type=UUID, help="one memory")
         target.add_argument("--partition", metavar="PATH", help="a partition and all below it, e.g. user=alex")
         target.add_argument("--everything", action="store_true", help="the whole tenant, with its keys and audit log")
-        target.add_argument("--resume", metavar="ID", type=UUID, help="continue an interrupted erasure")
+        target.add_argument("--resume", metavar="ID", type=UUID, help="continue an interrupted or failed erasure")
         parser.add_argument("--yes", action="store_true", help="erase; without it only count")
 
     def handle(self, **options: Any) -> None:
         tenant = get_tenant_or_fail(options["tenant"])
-        erasure_id = options["resume"] or self._request(tenant, options)
+        erasure_id = self._resumed(tenant, options["resume"]) if options["resume"] else self._request(tenant, options)
         run_erasure(tenant.pk, erasure_id, now=timezone.now(), progress=self._show)
         with tenant_scope(tenant.pk):
             erasure: Erasure | None = Erasure.objects.for_tenant(tenant.pk).with_id(erasure_id).first()
@@ -66,6 +66,13 @@ class Command(PlatformCommand):
                 now=timezone.now(),
             )
         return erasure.pk
+
+    def _resumed(self, tenant: Tenant, erasure_id: UUID) -> UUID:
+        with tenant_scope(tenant.pk):
+            rows = Erasure.objects.for_tenant(tenant.pk).with_id(erasure_id)
+            for failed in rows.filter(state=Erasure.State.FAILED):
+                retry_erasure(erasure=failed, is_enqueued=False, by=self.actor, now=timezone.now())
+        return erasure_id
 
     def _show(self, erasure: Erasure) -> None:
         self.stderr.write(f"{erasure.done:,} of {counted(erasure.total, 'row', 'rows')}: {erasure.step}")

@@ -22,6 +22,12 @@ def summariser_name(compaction: Compaction) -> str:
 
 
 @register.filter
+def trigger_name(compaction: Compaction) -> str:
+    """Return what started a compaction in one word: "scheduled", "emergency", "manual" or "regenerated"."""
+    return "regenerated" if compaction.trigger == Compaction.Trigger.REGENERATE else compaction.trigger
+
+
+@register.filter
 def statement_kind(kind: str) -> str:
     """Return the kind of a statement in words."""
     return kind_label(kind)

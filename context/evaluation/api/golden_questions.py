@@ -1,6 +1,7 @@
 """Endpoints of golden questions. A key with a partition reads those of its subtree and changes none."""
 
 from collections.abc import Callable, Collection
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -13,11 +14,11 @@ from context.evaluation.actions import golden_questions as actions
 from context.evaluation.queries import GoldenQuestionQuerySet
 from context.evaluation.serializers import golden_questions as schemas
 from context.models import GoldenQuestion
-from memories.store.api.schema import list_operation, operation
+from memories.store.api.schema import IF_MATCH, list_operation, operation
 from memories.store.serializers.answers import content_etag
 from memories.tenancy.api.body_limits import LARGE_BODY_BYTES, TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
-from memories.tenancy.api.etags import conditional
+from memories.tenancy.api.etags import conditional, require_etags
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.required_rows import find_row
@@ -68,11 +69,21 @@ class GoldenQuestionEndpointBase(Endpoint):
             action(question=self.question(question_id), **values, by=self.actor, now=self.now)
             return self.answer(question_id)
 
-    def collect(self, values: dict[str, Any]) -> GoldenQuestion:
-        """Store a validated question, or add its evidence to the same question; inside a scope."""
+    def collect(self, values: dict[str, Any], if_match: str | None, field: str) -> GoldenQuestion:
+        """Store a validated question, or add its evidence to the same question; inside a scope.
+
+        Raises `StaleVersion` for `field` unless the same question has the ETag `if_match`, if that is not None.
+        """
         own = {name: value for name, value in values.items() if name not in SHORTHAND}
         own["partition"] = requested_partition(values)
+        require_etags(if_match, partial(self._etags_of_same, own), field=field)
         return actions.collect_golden_question(tenant_id=self.tenant_id, **own, by=self.actor, now=self.now)
+
+    def _etags_of_same(self, values: dict[str, Any]) -> list[str]:
+        """Lock the same question and return its ETag, if there is one."""
+        rows = GoldenQuestion.objects.for_tenant(self.tenant_id).not_removed()
+        same = rows.with_question(values["text"].strip(), str(values["partition"] or ""), values["as_of"]).locked()
+        return [content_etag(self.shown(question.pk)) for question in same]
 
     def is_new(self, question: GoldenQuestion, stored: Collection[UUID] = ()) -> bool:
         """Return whether this row of the request stored the question; `stored` are the questions of earlier rows."""
@@ -97,13 +108,14 @@ class GoldenQuestionListEndpoint(GoldenQuestionEndpointBase):
         404,
         request=schemas.GoldenQuestionInput,
         examples=_NEW,
+        parameters=[IF_MATCH],
     )
     @idempotent
     def post(self, request: Request) -> Response:
         """Add a question; the same question (text, partition and time) gets the evidence as well and answers 200."""
         values = self.body(schemas.GoldenQuestionInput)
         with tenant_scope(self.tenant_id):
-            question = self.collect(values)
+            question = self.collect(values, request.headers.get("If-Match"), "If-Match")
             return self.answer(question.pk, status.HTTP_201_CREATED if self.is_new(question) else status.HTTP_200_OK)
 
 
@@ -130,7 +142,8 @@ class GoldenQuestionBulkEndpoint(GoldenQuestionEndpointBase):
 
     def _result(self, row: Any, stored: Collection[UUID]) -> dict[str, Any]:
         try:
-            question = self.collect(self.checked(schemas.GoldenQuestionInput, row, {}))
+            values = self.checked(schemas.ConditionalGoldenQuestionInput, row, {})
+            question = self.collect(values, values.pop("if_match"), "if_match")
         except ValidationError as error:
             return {
                 "status": "invalid",

@@ -68,6 +68,18 @@ class GoldenQuestionInput(GoldenQuestionFields, PartitionScopedInput):
     )
 
 
+class ConditionalGoldenQuestionInput(GoldenQuestionInput):
+    """A row of an import: a golden question, and the condition under which it is stored."""
+
+    if_match = StrictTextField(
+        max_length=100,
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="The `ETag` that the same question must have; else the row gets `stale_version`.",
+    )
+
+
 class GoldenQuestionChanges(GoldenQuestionFields):
     """Changes of a golden question; absent fields do not change."""
 
@@ -84,7 +96,7 @@ class GoldenQuestionBulkInput(StrictSerializer):
 class GoldenQuestionBulkInputSchema(StrictSerializer):
     """`GoldenQuestionBulkInput` as the schema shows it."""
 
-    questions = StrictListField(child=GoldenQuestionInput(), min_length=1, max_length=GOLDEN_ROWS_MAX)
+    questions = StrictListField(child=ConditionalGoldenQuestionInput(), min_length=1, max_length=GOLDEN_ROWS_MAX)
 
 
 class GoldenQuestionListInput(PageInput):

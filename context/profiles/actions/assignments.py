@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Q
 
 from context.models import BudgetProfileAssignment, ScoringProfileAssignment
 from context.models.profiles import ProfileAssignment
@@ -36,6 +37,7 @@ class Assignments(Generic[_Row]):
         tenant_id: UUID,
         profile_name: str,
         replaces: str | None = None,
+        shown_at: datetime | None = None,
         by: Actor,
         now: datetime,
         **target: str,
@@ -43,8 +45,8 @@ class Assignments(Generic[_Row]):
         """Assign a profile to a `target`: `api_key_id`, or `partition_path` and all below it ("" is the tenant).
 
         The earlier assignment of the target ends now; the same profile again changes nothing. `replaces` is the profile
-        that the caller saw there, "" for none. Raises `InvalidInput` naming the field, `NotFound` for an absent key,
-        `Conflict` if another request changed the assignment first.
+        that the caller saw there, "" for none, and `shown_at` the time at which the caller saw the assignments. Raises
+        `InvalidInput` naming the field, `NotFound` for an absent key, `Conflict` if the target was assigned since.
         """
         column = _target(tenant_id, **target)
         self.check(tenant_id, profile_name)
@@ -53,6 +55,8 @@ class Assignments(Generic[_Row]):
             raise _assigned_by_another()
         if before is not None and before.profile_name == profile_name:
             return before
+        if shown_at is not None and self._changed_since(shown_at, tenant_id, column):
+            raise _assigned_by_another()
         if before is not None:
             _end(before, now)
         # an assignment never begins before the last one of its target ended
@@ -88,17 +92,17 @@ class Assignments(Generic[_Row]):
 
         Raises `Conflict` if the target was assigned or ended since, otherwise as `assign` does.
         """
+        same: dict[str, Any] = {"tenant_id": tenant_id, "by": by, "now": now, **target}
         if has_ended:
-            return self.assign(tenant_id=tenant_id, profile_name=profile_name, replaces="", by=by, now=now, **target)
+            return self.assign(profile_name=profile_name, replaces="", **same)
         column = _target(tenant_id, **target)
         row = self._active(tenant_id, column)
         if row is None or row.profile_name != profile_name:
             raise _assigned_by_another()
         ended = self.model.objects.for_tenant(tenant_id).ended().filter(recorded_to=row.recorded_from, **column)
         if (former := ended.newest_first().first()) is None:
-            return self.unassign(tenant_id=tenant_id, by=by, now=now, **target)
-        name = former.profile_name
-        return self.assign(tenant_id=tenant_id, profile_name=name, replaces=profile_name, by=by, now=now, **target)
+            return self.unassign(**same)
+        return self.assign(profile_name=former.profile_name, replaces=profile_name, **same)
 
     def active(self, *, tenant_id: UUID, **target: str) -> _Row | None:
         """Return the assignment of a `target`, locked; None without one. Raises as `assign` does."""
@@ -107,6 +111,11 @@ class Assignments(Generic[_Row]):
     def _active(self, tenant_id: UUID, target: dict[str, str]) -> _Row | None:
         row: _Row | None = self.model.objects.for_tenant(tenant_id).current().locked().filter(**target).first()
         return row
+
+    def _changed_since(self, moment: datetime, tenant_id: UUID, column: dict[str, str]) -> bool:
+        """Whether an assignment of the target began or ended after a moment."""
+        rows = self.model.objects.for_tenant(tenant_id).filter(**column)
+        return bool(rows.filter(Q(recorded_from__gt=moment) | Q(recorded_to__gt=moment)).exists())
 
     def _audit(self, row: _Row, verb: str, by: Actor, now: datetime) -> None:
         targets = [row.profile_name, row.api_key_id or row.partition_path or "tenant"]

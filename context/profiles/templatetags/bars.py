@@ -10,9 +10,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from context.profiles.bars import ScorePart, budget_parts, score_parts
-from context.profiles.scoring_fields import PART_WORDS
+from context.profiles.scoring_fields import PART_WORDS, weight_text
 from context.services.profiles.scoring_profiles import component_label
-from memory_platform.web.numerals import with_minus_sign
 from memory_platform.web.templatetags.figures import score as written_score
 
 register = template.Library()
@@ -50,7 +49,7 @@ def _as_texts(part: ScorePart) -> dict[str, str]:
         "name": part.name,
         "pattern": part.pattern,
         "value": _Figure(written_score(part.component)),
-        "weight": _Figure(with_minus_sign(f"{part.weight:.2f}")),
+        "weight": _Figure(weight_text(part.weight)),
         "adds": _Figure(written_score(part.weighted)),
         "start": _Figure(part.start_percent),
         "width": _Figure(part.width_percent or ""),

@@ -6,6 +6,7 @@ from typing import Any
 from django import template
 
 from context.profiles.policy_fields import policy_value_text
+from context.profiles.scoring_fields import weight_text
 from context.profiles.versions import ALL_PROFILE_FIELDS
 from context.services.profiles.compaction_policy import POLICY_FIELDS
 from context.services.profiles.fields import ProfileField
@@ -39,6 +40,8 @@ def setting_text(value: Any, field: str) -> list[str]:
             return [described.zero_text]
         case list():
             return [", ".join(map(str, value)) or "none"]
+        case int() | float() if "weights." in field:
+            return [weight_text(value)]
         case int() | float():
             return [_counted(value, *unit)]
     return [str(value).replace("_", " ")]

@@ -33,7 +33,7 @@ from context.profiles.budget_profiles import (
 from context.profiles.forms import NewProfileForm, RenameProfileForm
 from context.profiles.kinds import BUDGET_KIND
 from context.profiles.versions import changed_numbers, field_title, labelled_changes
-from context.profiles.views.operations import ask_to_confirm, whole_number
+from context.profiles.views.operations import ask_to_confirm, roll_back_url
 from context.receipts.results import ContextRequest
 from context.services.profiles.compaction_policy import POLICY_FIELDS
 from context.workbench.forms import BudgetTrialForm
@@ -45,7 +45,7 @@ from context.workbench.views.preview import SLIDER, assemble_operator_preview
 from memories.search.queries.shared_results import shared_results
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
-from memories.tenancy.tenant_pages import tenant_page
+from memories.tenancy.tenant_pages import shown_state, tenant_page
 from memories.tenancy.views.page_actions import (
     add_error_to_form,
     errors_as_flash,
@@ -55,6 +55,7 @@ from memories.tenancy.views.page_actions import (
 )
 from memory_platform.web.flash_messages import add_flash
 from memory_platform.web.htmx import HtmxRequest, wants_fragment
+from memory_platform.web.numerals import whole_number
 from memory_platform.web.rendering import loads_result_later, render_page
 
 # The form fields of columns whose inputs have other names.
@@ -126,7 +127,9 @@ def _saved(request: HtmxRequest, name: str, changes: Mapping[str, Any]) -> HttpR
 
 
 def _undo_url(request: HtmxRequest, saved: BudgetProfile, before: int) -> str:
-    return reverse("budget-rollback", args=[request.tenant.id, saved.name, before]) if saved.version > before else ""
+    if saved.version == before:
+        return ""
+    return roll_back_url(request, "budget-rollback", saved.name, before, replaces=saved.version)
 
 
 def _to_profile(request: HtmxRequest, name: str) -> HttpResponseBase:
@@ -231,7 +234,7 @@ def budget_rename(request: HtmxRequest, name: str) -> HttpResponseBase:
     return render_page(request, "context/profiles/budget_rename.html", page, form=form)
 
 
-@tenant_page("operator", to_change="operator")
+@tenant_page("operator", to_change="operator", state="replaces")
 def budget_roll_back(request: HtmxRequest, name: str, version: int) -> HttpResponseBase:
     """Show what would change; a POST reactivates the settings of an older version."""
     with missing_is_404(), tenant_scope(request.tenant.id):
@@ -240,9 +243,10 @@ def budget_roll_back(request: HtmxRequest, name: str, version: int) -> HttpRespo
     if request.method != "POST":
         return _ask_roll_back(request, current, former)
     with errors_as_flash(request):
-        saved = perform(request, roll_back_budget_profile, name=name, version=version, replaces=current.version)
+        seen = whole_number(shown_state(request, "replaces"))
+        saved = perform(request, roll_back_budget_profile, name=name, version=version, replaces=seen)
         text = f"{f'Version {version}' if version else 'Built-in settings'} restored as version {saved.version}."
-        add_flash(request, text, undo_url=_undo_url(request, saved, current.version))
+        add_flash(request, text, undo_url=_undo_url(request, saved, seen))
     return _to_profile(request, name)
 
 
@@ -252,6 +256,5 @@ def _ask_roll_back(request: HtmxRequest, current: BudgetProfile, former: BudgetP
     changes = labelled_changes(current, former)
     differs = f"become version {current.version + 1}" if changes else "are already active"
     explanation = [f"The {numbers} {differs}. No version is lost."]
-    return ask_to_confirm(
-        request, BUDGET_KIND, current, f"Roll {current.name} back to {target}?", "Roll back", explanation, changes
-    )
+    question, shown = f"Roll {current.name} back to {target}?", current.version
+    return ask_to_confirm(request, BUDGET_KIND, current, question, "Roll back", explanation, changes, replaces=shown)

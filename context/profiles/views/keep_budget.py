@@ -11,6 +11,7 @@ from context.models import BudgetProfile
 from context.profiles.actions.keep_budget import KeepBudgetIn, keep_budget
 from context.profiles.budget_profiles import budget_profile_for
 from context.profiles.forms import KeepBudgetForm
+from context.profiles.views.operations import roll_back_url
 from context.workbench.forms import PreviewForm, uuid_or_none
 from context.workbench.long_queries import typed_inputs
 from memories.models import Memory
@@ -63,7 +64,7 @@ def _keep(request: HtmxRequest, form: KeepBudgetForm, profile: BudgetProfile, pa
     row = perform(request, keep_budget, **fields)
     undo = ""
     if keep_in is KeepBudgetIn.PROFILE and row.version > profile.version:
-        undo = reverse("budget-rollback", args=[request.tenant.id, row.name, profile.version])
+        undo = roll_back_url(request, "budget-rollback", row.name, profile.version, replaces=row.version)
     assigned = f" and assigned to {partition or 'the whole tenant'}" if keep_in is KeepBudgetIn.PARTITION else ""
     hint, link = "", None
     if keep_in is KeepBudgetIn.NEW_PROFILE:

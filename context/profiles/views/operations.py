@@ -9,6 +9,7 @@ from context.models import BudgetProfile, ScoringProfileVersion
 from context.profiles.kinds import ProfileKind
 from context.profiles.versions import ProfileFieldComparison, ProfileVersion
 from memory_platform.web.htmx import HtmxRequest
+from memory_platform.web.numerals import whole_number
 from memory_platform.web.rendering import render_page
 
 
@@ -20,18 +21,28 @@ def ask_to_confirm(
     verb: str,
     explanation: list[str],
     changes: Sequence[tuple[str, ProfileFieldComparison]] = (),
+    replaces: int | None = None,
 ) -> HttpResponse:
-    """Return the page or the dialog that asks for confirmation before a version changes."""
+    """Return the page or the dialog that asks for confirmation before a version changes.
+
+    `replaces` is the active version that it shows, 0 if there is none.
+    """
     page = {
         "section": kind.section,
         "question": question,
         "verb": verb,
         "explanation": explanation,
         "changes": changes,
+        "replaces": replaces,
         "back": version_url(request, row),
         "back_title": row.name,
     }
     return render_page(request, "context/profiles/profile_action.html", page)
+
+
+def roll_back_url(request: HtmxRequest, page: str, name: str, version: int, *, replaces: int) -> str:
+    """Return the URL that undoes a change: it makes `version` active again, if `replaces` is still active."""
+    return f"{reverse(page, args=[request.tenant.id, name, version])}?replaces={replaces}"
 
 
 def version_url(request: HtmxRequest, row: ProfileVersion) -> str:
@@ -53,8 +64,3 @@ def selected_version(versions: list[ScoringProfileVersion], version: str | None)
 
 def active_version(versions: list[ScoringProfileVersion]) -> ScoringProfileVersion | None:
     return next((row for row in versions if row.is_active), None)
-
-
-def whole_number(text: str | None) -> int:
-    """Return the number that `text` spells, -1 for any other text."""
-    return int(text) if text and text.isdecimal() and len(text) < 10 else -1

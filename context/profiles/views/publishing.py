@@ -2,7 +2,6 @@
 
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
-from django.urls import reverse
 
 from context.evaluation.report import published_evidence_rows
 from context.evaluation.runs import DEFAULT_EVALUATION_BUDGETS
@@ -17,13 +16,19 @@ from context.profiles.kinds import SCORING_KIND
 from context.profiles.publishing_gate import publishing_gate
 from context.profiles.scoring_profiles import scoring_profile_versions
 from context.profiles.versions import labelled_changes
-from context.profiles.views.operations import active_version, ask_to_confirm, selected_version, version_url
+from context.profiles.views.operations import (
+    active_version,
+    ask_to_confirm,
+    roll_back_url,
+    selected_version,
+    version_url,
+)
 from memories.tenancy.scopes import tenant_scope
-from memories.tenancy.tenant_pages import tenant_page
+from memories.tenancy.tenant_pages import shown_state, tenant_page
 from memories.tenancy.views.page_actions import errors_as_flash, errors_on_form, missing_is_404, perform
 from memory_platform.web.flash_messages import add_flash
 from memory_platform.web.htmx import HtmxRequest
-from memory_platform.web.numerals import versioned_name
+from memory_platform.web.numerals import versioned_name, whole_number
 from memory_platform.web.rendering import render_page
 
 
@@ -38,14 +43,14 @@ def scoring_publish(request: HtmxRequest, name: str, version: int) -> HttpRespon
             seen = form.cleaned_data["replaces"]
             named = {"name": name, "version": version, "replaces": seen}
             row = perform(request, publish_scoring_profile, **named, **form.values())
-            undo_url = _roll_back_url(request, name, seen)
+            undo_url = _undo_url(request, name, seen, row.version)
             add_flash(request, f"{versioned_name(name, row.version)} is published and active.", undo_url=undo_url)
             return redirect(version_url(request, row))
     return _publish_page(request, name, version, form)
 
 
-def _roll_back_url(request: HtmxRequest, name: str, version: int | None) -> str:
-    return reverse("scoring-rollback", args=[request.tenant.id, name, version]) if version else ""
+def _undo_url(request: HtmxRequest, name: str, version: int | None, active: int) -> str:
+    return roll_back_url(request, "scoring-rollback", name, version, replaces=active) if version else ""
 
 
 def _publish_page(request: HtmxRequest, name: str, version: int, form: PublishForm | None) -> HttpResponse:
@@ -67,7 +72,7 @@ def _publish_page(request: HtmxRequest, name: str, version: int, form: PublishFo
     return render_page(request, "context/profiles/scoring_publish.html", page, form=form)
 
 
-@tenant_page("admin", to_change="admin")
+@tenant_page("admin", to_change="admin", state="replaces")
 def scoring_roll_back(request: HtmxRequest, name: str, version: int) -> HttpResponseBase:
     """Show what would change; a POST reactivates a previously published version."""
     with missing_is_404(), tenant_scope(request.tenant.id):
@@ -79,10 +84,12 @@ def scoring_roll_back(request: HtmxRequest, name: str, version: int) -> HttpResp
         lines = [f"Requests that name {name}, and its assignments, use version {version} again. Active now: {now}."]
         way = "Roll forward" if 0 < before < version else "Roll back"
         question = f"{way} to {versioned_name(name, version)}?"
-        return ask_to_confirm(request, SCORING_KIND, row, question, way, lines, labelled_changes(active, row))
+        changes = labelled_changes(active, row)
+        return ask_to_confirm(request, SCORING_KIND, row, question, way, lines, changes, replaces=before)
     with errors_as_flash(request):
-        perform(request, roll_back_scoring_profile, name=name, version=version, replaces=before)
-        undo_url = _roll_back_url(request, name, before if before != version else 0)
+        seen = whole_number(shown_state(request, "replaces"))
+        perform(request, roll_back_scoring_profile, name=name, version=version, replaces=seen)
+        undo_url = _undo_url(request, name, before if before != version else 0, version)
         add_flash(request, f"{versioned_name(name, version)} restored.", undo_url=undo_url)
         return redirect(version_url(request, row))
     return redirect("scoring-profile", request.tenant.id, name)
@@ -101,13 +108,13 @@ def scoring_retire(request: HtmxRequest, name: str, version: int) -> HttpRespons
             lines += [f"It has assignments ({assigned}); end them first."] if assigned else []
         else:
             lines = [
-                "It can no longer be published." if not row.published_at else "It is inactive.",
+                "You can no longer publish it afterwards." if not row.published_at else "It is inactive.",
                 *lines,
             ]
         return ask_to_confirm(request, SCORING_KIND, row, f"Retire {versioned_name(name, version)}?", "Retire", lines)
     with errors_as_flash(request):
         perform(request, retire_scoring_profile, name=name, version=version)
-        undo_url = _roll_back_url(request, name, version if row.is_active else 0)
+        undo_url = _undo_url(request, name, version if row.is_active else 0, 0)
         add_flash(request, f"{versioned_name(name, version)} retired.", undo_url=undo_url)
         return redirect(version_url(request, row))
     return redirect("scoring-profile", request.tenant.id, name)

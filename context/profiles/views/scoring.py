@@ -24,7 +24,7 @@ from context.profiles.scoring_fields import (
 from context.profiles.scoring_profiles import listed_scoring_profiles, profile_reference, scoring_profile_versions
 from context.profiles.versions import field_title, labelled_changes
 from context.profiles.views.effects import try_scoring_profile
-from context.profiles.views.operations import active_version, selected_version, version_url, whole_number
+from context.profiles.views.operations import active_version, selected_version, version_url
 from context.services.profiles.publishing import QUESTIONS_MIN
 from context.services.profiles.scoring_profiles import DEFAULT_SCORING_PROFILE_NAME
 from context.workbench.saved_questions import saved_questions
@@ -34,6 +34,7 @@ from memories.tenancy.tenant_pages import tenant_page
 from memories.tenancy.views.page_actions import errors_as_flash, errors_on_form, missing_is_404, perform
 from memory_platform.web.flash_messages import add_flash
 from memory_platform.web.htmx import HtmxRequest, wants_fragment
+from memory_platform.web.numerals import whole_number
 from memory_platform.web.rendering import render_page
 
 RUNS_SHOWN_MAX = 10

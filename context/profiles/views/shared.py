@@ -3,13 +3,16 @@
 from difflib import get_close_matches
 from typing import Any
 from urllib.parse import urlencode
+from uuid import UUID
 
 from django.core.exceptions import ValidationError
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils import timezone
 
 from context.models.profiles import ProfileAssignment
+from context.profiles.compare_tabs import SIDES, compare_tabs
 from context.profiles.forms import AssignmentForm, VersionComparisonForm
 from context.profiles.kinds import SCORING_KIND, ProfileKind
 from context.profiles.scoring_profiles import profile_reference
@@ -29,22 +32,33 @@ EMPTY_PARTITION = "empty_partition"
 @tenant_page("viewer")
 def profile_comparison(request: HtmxRequest, kind: ProfileKind) -> HttpResponseBase:
     """Show two versions, of one profile or of two, number by number."""
-    form = VersionComparisonForm(request.GET or None)
-    page: dict[str, Any] = {"section": kind.section, "form": form}
-    with tenant_scope(request.tenant.id):
-        page["offered"] = kind.compared_versions(request.tenant.id)
+    tenant_id = request.tenant.id
+    with tenant_scope(tenant_id):
+        typed = _with_versions(kind, tenant_id, request.GET.dict())
+        form = VersionComparisonForm(typed if typed.keys() >= set(SIDES) else None, initial=typed)
+        page: dict[str, Any] = {"section": kind.section, "form": form}
+        page["tabs"] = compare_tabs(tenant_id, f"{kind.prefix}-compare", typed)
+        page["kept"] = [(name, value) for name, value in typed.items() if name not in SIDES]
+        page["offered"] = kind.compared_versions(tenant_id)
         if form.is_bound and form.is_valid():
             with errors_on_form(form):
                 left, right = form.named_versions()
-                numbers = compare_versions(*(kind.version(request.tenant.id, *each) for each in (left, right)))
+                numbers = compare_versions(*(kind.version(tenant_id, *each) for each in (left, right)))
                 if kind is SCORING_KIND:
                     page["on_query"] = urlencode({"left": profile_reference(*left), "right": profile_reference(*right)})
                 page["numbers"] = labelled_numbers(numbers)
                 page["differing"] = any(number.differs for number in numbers)
-    return render_page(request, "context/profiles/versions_compare.html", page, fragment="result", form=form)
+    return render_page(request, "context/profiles/versions_compare.html", page, fragment="fragment", form=form)
 
 
-@tenant_page("viewer", to_change="operator")
+def _with_versions(kind: ProfileKind, tenant_id: UUID, typed: dict[str, str]) -> dict[str, str]:
+    """Complete a side that only names a profile with its active version, else its newest."""
+    known = {row.name: row for row in kind.listed(tenant_id)}
+    sides = {side: known[typed[side]] for side in SIDES if typed.get(side) in known}
+    return typed | {side: f"{row.name} {row.version}" for side, row in sides.items()}
+
+
+@tenant_page("viewer", to_change="operator", state="shown_at")
 def assignments(request: HtmxRequest, kind: ProfileKind) -> HttpResponseBase:
     """Show the assignments and the form that adds one."""
     if request.method != "POST":
@@ -103,7 +117,12 @@ def _assign(
     fields = form.cleaned_data
     target = _target(request, fields["api_key"], fields["partition"])
     row: ProfileAssignment = perform(
-        request, kind.assignments.assign, profile_name=fields["profile_name"], replaces=replaces, **target
+        request,
+        kind.assignments.assign,
+        profile_name=fields["profile_name"],
+        replaces=replaces,
+        shown_at=fields["shown_at"],
+        **target,
     )
     return row
 
@@ -134,6 +153,7 @@ def _page(request: HtmxRequest, kind: ProfileKind, form: AssignmentForm) -> Http
             "rows": list(rows.active().with_keys().newest_first()),
             "ended": list(rows.ended().with_keys().newest_first()[:20]),
             "keys": list(ApiKey.objects.for_tenant(tenant_id).by_name()),
+            "shown_at": timezone.now().isoformat(),
             "partitions": Partition.objects.for_tenant(tenant_id).offered_paths(),
         }
     return render_page(request, f"context/profiles/{kind.prefix}_assignments.html", page, form=form)

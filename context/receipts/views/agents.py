@@ -30,9 +30,9 @@ def agents(request: HtmxRequest) -> HttpResponseBase:
     log = reverse("context-log", args=[tenant_id])
     filters = _log_filters(group, selected)
 
-    def address(start: datetime, end: datetime) -> str:
+    def address(start: datetime, end: datetime, **more: str) -> str:
         times = {"after": _form_time(start), "before": _form_time(end)}
-        return f"{log}?{urlencode(filters | times)}"
+        return f"{log}?{urlencode(filters | times | more)}"
 
     with tenant_scope(tenant_id):
         rows = agent_rows(tenant_id, group, span, now=now)

@@ -10,6 +10,7 @@ from django.http import HttpResponseBase
 from django.utils import timezone
 
 from context.profiles.budget_profiles import current_budget_profile, current_budget_profiles
+from context.profiles.compare_tabs import CONTEXTS, SIDES, VERSIONS, compare_tabs
 from context.profiles.scoring_profiles import VERSION_MARK
 from context.receipts.results import AssembledContext
 from context.workbench.forms import SideBySideForm
@@ -47,9 +48,13 @@ def compare_profiles(request: HtmxRequest) -> HttpResponseBase:
     if form.is_valid() and is_requested:
         page |= {"is_coming": True} if loads_result_later(request) else _answer(request, form)
     page["scoring_profiles"] += _beyond(page["scoring_profiles"], form)
+    versions = {name: request.GET[name] for name in VERSIONS if name in request.GET}
+    inputs = {name: value for name, value in request.GET.dict().items() if name in (*form.fields, QUERY_ID)}
+    page["tabs"] = compare_tabs(request.tenant.id, CONTEXTS, inputs | {side: typed[side] for side in SIDES} | versions)
     page["kept"] = [
         (field.name, field.value()) for field in form if field.value() and field.name not in (*TYPED, *NOT_OF_A_PAIR)
     ]
+    page["kept"] += versions.items()
     if not is_fragment:
         with tenant_scope(request.tenant.id):
             page["profile"] = current_budget_profile(request.tenant.id)

@@ -25,6 +25,7 @@ from memories.search.browsing import find_memories_by_id_or_text
 from memories.services.partitions.paths import parse_partition
 from memories.store.actions.bulk import move_memories
 from memories.store.actions.edit import restore_memory, update_memory
+from memories.store.views.memories import version_restore_url
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_of, tenant_page
@@ -146,9 +147,10 @@ def _perform(request: HtmxRequest, form: ExplanationForm, action: str, memory_id
             undo = reverse("memories-bulk-undo", args=[tenant_id, done.act.pk])
         else:
             change, message, undo_page = _CHANGES[action]
-            change(memory=memory, **who)
-            page, place = (undo_page, []) if undo_page else ("memory-version-restore", [memory.version])
-            undo = reverse(page, args=[tenant_id, memory_id, *place])
+            before = memory.version
+            saved = change(memory=memory, **who)
+            own = [tenant_id, memory_id]
+            undo = reverse(undo_page, args=own) if undo_page else version_restore_url(saved, before)
     index_now(tenant_id, [memory_id])
     add_flash(request, message, undo_url=undo)
 

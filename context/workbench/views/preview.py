@@ -116,17 +116,17 @@ def _comparison(request: HtmxRequest, form: PreviewForm, preview: Preview, own: 
         case "receipt":
             earlier: Preview | None = _receipt_preview(request, fields["receipt"])
             address = reverse("receipt", args=[tenant_id, fields["receipt"]])
-            named = {"title": "vs receipt", "address": address}
+            named = {"title": "Since the receipt", "address": address}
         case "snapshot":
             moment = snapshot_recorded_at(fields["snapshot"], tenant_id)
             earlier = operator_preview_request(request, replace(form.to_request(), moment=moment), now)
             recorded_at = moment.at if moment else None
-            named = {"title": f"vs snapshot {fields['snapshot']}", "address": ""}
+            named = {"title": f"Since snapshot {fields['snapshot']}", "address": ""}
         case _:
             before = fields["before"]
             earlier = _run_before(request, before, now) if before and before != own else None
             # Collapsed, and with space from the first run on, so that the page does not jump while a budget moves.
-            named = {"title": "vs previous run", "address": f"?{before}", "is_folded": True}
+            named = {"title": "Since the previous run", "address": f"?{before}", "is_folded": True}
     if earlier is None:
         return {"has_room_for_change": True}
     return {"earlier": earlier, "change": PreviewDiff(earlier, preview, recorded_at), "versus": named}

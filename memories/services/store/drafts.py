@@ -1,7 +1,7 @@
 """New memories and changes before they are stored: fields and validation."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -17,6 +17,8 @@ MAX_LINKS = 50
 MAX_SUPERSEDED = 50
 #: The name of the field, and the kind of the link from a memory to one that it replaced.
 SUPERSEDES = "supersedes"
+#: The code of the problem of a row that requires another version of a stored memory.
+STALE_VERSION = "stale_version"
 #: Callers' clocks differ; a time further ahead than this is an error.
 MAX_AHEAD = timedelta(days=1)
 
@@ -45,6 +47,8 @@ class NewMemory:
     """A memory to store. `created_at` None means now, `valid_from` None `created_at`; times have an offset.
 
     If it updates the memory of its `source_id`, the text changes and the fields in `given`; others stay as they are.
+    `if_versions` are the versions that this memory may have, 0 if there may be none; None allows every one.
+    `superseded_versions` are those that the memories of `supersedes` must have, in the same order; () allows every one.
     """
 
     content: str
@@ -60,14 +64,19 @@ class NewMemory:
     position: int | None = None
     links: tuple[NewLink, ...] = ()
     supersedes: tuple[UUID, ...] = ()
+    superseded_versions: tuple[int, ...] = ()
     given: frozenset[str] = frozenset()
     valid_from: datetime | None = None
+    if_versions: Container[int] | None = None
+
+    def is_stale(self, version: int) -> bool:
+        """Whether `if_versions` excludes the version of the memory of the `source_id`, 0 if there is none."""
+        return self.if_versions is not None and version not in self.if_versions
 
 
+_ONLY_OF_NEW = frozenset({"links", SUPERSEDES, "superseded_versions", "given", "valid_from", "if_versions"})
 #: The fields that an edit may change.
-CHANGEABLE_MEMORY_FIELDS = tuple(
-    each.name for each in fields(NewMemory) if each.name not in {"links", SUPERSEDES, "given", "valid_from"}
-)
+CHANGEABLE_MEMORY_FIELDS = tuple(each.name for each in fields(NewMemory) if each.name not in _ONLY_OF_NEW)
 _OPTIONAL = frozenset({"created_at", "expires_at", "position"})
 #: The type of a field's values, and code and detail of the problem of another type.
 _TYPES: Mapping[str, tuple[type | tuple[type, ...], str, str]] = {
@@ -86,9 +95,14 @@ def new_memory_problems(row: NewMemory, *, now: datetime) -> list[FieldProblem]:
     """Return all problems of a new memory."""
     problems = _problems_of_values({name: getattr(row, name) for name in CHANGEABLE_MEMORY_FIELDS}, now)
     problems += _interval_problems(row.created_at or now, row.expires_at)
+    if row.if_versions is not None and not row.source_id:
+        problems.append(FieldProblem("source_id", "required", "A condition needs the source_id of a memory."))
     if len(row.supersedes) > MAX_SUPERSEDED:
         detail = f"A memory can replace at most {MAX_SUPERSEDED} others."
         problems.append(FieldProblem(SUPERSEDES, "too_many", detail))
+    if row.superseded_versions and len(row.superseded_versions) != len(row.supersedes):
+        detail = "There must be one version for each memory in supersedes."
+        problems.append(FieldProblem("superseded_versions", "bad_length", detail))
     if len(row.links) > MAX_LINKS:
         return [*problems, FieldProblem("links", "too_many", f"At most {MAX_LINKS} links are stored with a memory.")]
     detail = "The kind of a link must be a lower-case word of at most 32 characters."

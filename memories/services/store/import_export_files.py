@@ -18,7 +18,9 @@ IMPORT_EXPORT_FIELDS = (
     *("content", "kind", "partition", "confidence", "pinned", "metadata", "created_at", "expires_at", "valid_from"),
     *("source_id", "session", "position"),
 )
-_JSON_COLUMNS = ("confidence", "pinned", "metadata", "position")
+#: The fields that an import reads in addition.
+_IMPORT_FIELDS = (*IMPORT_EXPORT_FIELDS, "if_version")
+_JSON_COLUMNS = ("confidence", "pinned", "metadata", "position", "if_version")
 #: Spreadsheets run cells that begin with these, so an apostrophe precedes such cells, and those with one already.
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _ESCAPED_FORMULA = re.compile(r"'+[=+\-@\t\r]")
@@ -79,9 +81,9 @@ def csv_rows(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
     try:
         header = next(reader, [])
-        if unknown := [name for name in header if name not in IMPORT_EXPORT_FIELDS]:
+        if unknown := [name for name in header if name not in _IMPORT_FIELDS]:
             count = f"{len(unknown)} column{' is' if len(unknown) == 1 else 's are'} unknown"
-            detail = f"{count}; known: {', '.join(IMPORT_EXPORT_FIELDS)}."
+            detail = f"{count}; known: {', '.join(_IMPORT_FIELDS)}."
             raise ImportFileError("unknown_field", detail)
         if "content" not in header or len(set(header)) < len(header):
             raise ImportFileError("required", "The first line must name each column once, including content.")

@@ -20,6 +20,8 @@ DiffRun = tuple[str, str, str]
 PAIRS_MAX, TOKENS_MAX = 20_000, 3_000
 #: With a smaller share of common words, a run is shown as removed and added text: small pieces are hard to read.
 SHARED_SHARE_MIN = 0.25
+#: Unchanged lines that stay beside a change if the rest of the unchanged text is left out.
+LINES_KEPT = 2
 
 _SENTENCE = re.compile(r"[^\n.!?]+[\n.!?]*\s*|[\n.!?]+\s*")
 _WORD = re.compile(r"\s+|\w+|[^\w\s]")
@@ -43,6 +45,24 @@ def diff_words(before: str, after: str) -> list[DiffPiece]:
     )
     groups = groupby(pieces, key=attrgetter("kind"))
     return [DiffPiece(kind, "".join(piece.text for piece in group)) for kind, group in groups]
+
+
+def near_changes(pieces: Sequence[DiffPiece]) -> list[DiffPiece]:
+    """Return the pieces with at most `LINES_KEPT` lines of unchanged text beside a change; "…" replaces the others."""
+    return [
+        DiffPiece("same", _ends(piece.text, has_before=place > 0, has_after=place < len(pieces) - 1))
+        if piece.kind == "same"
+        else piece
+        for place, piece in enumerate(pieces)
+    ]
+
+
+def _ends(text: str, *, has_before: bool, has_after: bool) -> str:
+    lines = text.splitlines(keepends=True)
+    start, end = LINES_KEPT * has_before, LINES_KEPT * has_after
+    if len(lines) <= start + end + 1:
+        return text
+    return "".join([*lines[:start], "…\n", *lines[len(lines) - end :]])
 
 
 def _changed_words(before: str, after: str) -> Iterator[DiffPiece]:

@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping
 
-from memories.services.tenancy.audit_verbs import UNLISTED
-
 MEMORIES, TEXTS, SESSIONS, COMPACTIONS = "memories", "texts", "sessions", "compactions"
 PROFILES, QUALITY, TENANT = "profiles", "quality", "tenant"
 GROUPS = {
@@ -173,15 +171,23 @@ VERBS: Mapping[str, Mapping[str, str]] = {
     },
 }
 ACT_LABELS: Mapping[str, str] = {verb: label for verbs in VERBS.values() for verb, label in verbs.items()}
+#: The labels of the verbs that only the audit log shows.
+UNLISTED_LABELS: Mapping[str, str] = {
+    "read_context": "Read a context",
+    "preview_context": "Previewed a context",
+    "search_memories": "Searched memories",
+    "read_text": "Read text",
+    "store_long_query": "Stored a long query",
+}
 
 
 def act_label(verb: str) -> str:
-    """Return the label of a verb; for a verb that Activity does not list, the words of its name."""
-    return ACT_LABELS.get(verb) or verb.replace("_", " ").capitalize()
+    """Return the label of a verb; for an unknown one, the words of its name."""
+    return ACT_LABELS.get(verb) or UNLISTED_LABELS.get(verb) or verb.replace("_", " ").capitalize()
 
 
 def verbs_named(text: str) -> list[str]:
     """Return the verbs whose label or name contains a text, in any case."""
     words = text.replace("_", " ").casefold().strip()
-    known = [*ACT_LABELS, *UNLISTED]
+    known = [*ACT_LABELS, *UNLISTED_LABELS]
     return [verb for verb in known if words in act_label(verb).casefold() or words in verb.replace("_", " ")]

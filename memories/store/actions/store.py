@@ -1,7 +1,7 @@
 """Store new memories: upsert by the key that is unique among live rows, safe with concurrent writers."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
@@ -30,7 +30,7 @@ from memories.store.live_rows import (
 )
 from memories.store.recall import recently_recalled_memories
 from memories.store.replaceable import replaceable_memories
-from memories.store.store_results import StoreResult, StoreStatus, invalid_rows, source_changes
+from memories.store.store_results import STALE_ROW, StoreResult, StoreStatus, invalid_rows, source_changes
 from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict
 from memories.tenancy.queries.prepared import sent_together
@@ -62,10 +62,11 @@ def store_memories(
 ) -> list[StoreResult]:
     """Store the rows in a constant number of queries; return their results in order, also of invalid rows.
 
-    A row whose `source_id` a live memory of its partition has with another text updates that memory as a new version.
-    With `refuses_recalled_text`, a text that repeats what a context of the writer's key rendered returns the memory it
-    came from. Links, recalled and replaced memories must be within the partition prefix `reach`. New memories whose
-    texts have vectors in `ahead` are stored with them; the others are pending.
+    A row whose `source_id` a live memory of its partition has with another text updates that memory as a new version,
+    unless its `if_versions` excludes the present one. With `refuses_recalled_text`, a text that repeats what a context
+    of the writer's key rendered returns the memory it came from. Links, recalled and replaced memories must be within
+    the partition prefix `reach`. New memories whose texts have vectors in `ahead` are stored with them; the others are
+    pending.
     """
     replaceable = replaceable_memories(tenant.pk, rows, reach, now)
     results = invalid_rows(tenant.pk, rows, replaceable, reach, now)
@@ -73,7 +74,11 @@ def store_memories(
     embedding_models: list[EmbeddingModel] = []
     if refuses_recalled_text and valid:
         held_sources = _held_sources(tenant.pk, valid)
-        others = {index: row for index, row in valid.items() if (row.partition.path, row.source_id) not in held_sources}
+        others = {
+            index: row
+            for index, row in valid.items()
+            if row.if_versions is None and (row.partition.path, row.source_id) not in held_sources
+        }
         results |= _recalled_rows(tenant.pk, others, reach, by, now)
         valid = {index: row for index, row in valid.items() if index not in results}
     if valid:
@@ -134,19 +139,23 @@ def _upsert(write: _Write, rows: Mapping[int, NewMemory]) -> dict[int, StoreResu
         # Writers of the same source_id wait for each other, so that there is one memory of it.
         Partition.objects.with_ids({partition for partition, _, source_id in keys.values() if source_id}).lock()
     results: dict[int, StoreResult] = {}
-    for wave in _waves(keys):
+    for wave in _waves(keys, {index for index, row in rows.items() if row.if_versions is not None}):
         results |= _upsert_wave(write, {index: rows[index] for index in wave}, keys, partitions)
     return results
 
 
-def _waves(keys: Mapping[int, LiveKey]) -> list[list[int]]:
-    """Split the rows so that each wave has one text of a `source_id`; later texts follow in later waves."""
+def _waves(keys: Mapping[int, LiveKey], conditional: Collection[int]) -> list[list[int]]:
+    """Split the rows so that each wave has one text of a `source_id`; later texts follow in later waves.
+
+    A `conditional` row has a wave of its own, because an equal row may have another condition.
+    """
     waves: dict[int, list[int]] = defaultdict(list)
     latest: dict[tuple[int, str], tuple[int, str]] = {}
     for index, (partition_id, text_hash, source_id) in keys.items():
-        wave, known_hash = latest.get((partition_id, source_id), (0, text_hash))
-        number = wave + 1 if source_id and known_hash != text_hash else wave
-        latest[partition_id, source_id] = (number if source_id else 0, text_hash)
+        wave, known_hash = latest.get((partition_id, source_id), (-1, ""))
+        is_alone = index in conditional
+        number = wave + 1 if source_id and (is_alone or known_hash != text_hash) else max(wave, 0)
+        latest[partition_id, source_id] = (number, "" if is_alone else text_hash)
         waves[number].append(index)
     return list(waves.values())
 
@@ -204,10 +213,13 @@ def _update_by_source(
     values: dict[UUID, dict[str, Any]] = {}
     names: set[str] = set()
     for source, key in keys_by_source.items():
-        holders = live[source]
-        if not holders or any(row.content_hash == key[1] for row in holders):
+        holders, new = live[source], rows[firsts[key]]
+        current = max(holders, key=lambda row: (row.recorded_from, row.version), default=None)
+        if new.is_stale(current.version if current else 0):
+            results[key] = StoreResult(None, StoreStatus.INVALID, problems=(STALE_ROW,))
+            continue
+        if current is None or any(row.content_hash == key[1] for row in holders):
             continue  # the caller inserts it, or finds it existing
-        current, new = max(holders, key=lambda row: (row.recorded_from, row.version)), rows[firsts[key]]
         changes = source_changes(new, current)
         created_at, expires_at = current.created_at, current.expires_at
         if problems := memory_change_problems(changes, created_at=created_at, expires_at=expires_at, now=write.now):

@@ -1,6 +1,7 @@
 """Endpoints of memories."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from operator import attrgetter, itemgetter
@@ -22,7 +23,7 @@ from memories.services.store.drafts import NewMemory
 from memories.services.store.moments import PointInTime
 from memories.store.actions.edit import archive_memory, restore_memory, update_memory
 from memories.store.actions.store import store_memories
-from memories.store.api.schema import IF_MATCH, list_operation, operation
+from memories.store.api.schema import IF_MATCH, ONLY_NEW, list_operation, operation
 from memories.store.queries.texts import MemoryTextQuerySet
 from memories.store.readings import read_page_at
 from memories.store.search_scope import SearchScope
@@ -35,6 +36,7 @@ from memories.store.serializers.answers import (
     memory_etag,
 )
 from memories.store.serializers.inputs import (
+    ConditionalMemoryInput,
     MemoryBulkInput,
     MemoryBulkInputSchema,
     MemoryChanges,
@@ -46,7 +48,7 @@ from memories.store.serializers.messages import MemoryMessagesInput, MessageMemo
 from memories.store.store_results import StoreResult, StoreStatus
 from memories.tenancy.api.body_limits import LARGE_BODY_BYTES, TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
-from memories.tenancy.api.etags import if_match_version
+from memories.tenancy.api.etags import if_match_version, stale, upserted_versions
 from memories.tenancy.api.idempotency import idempotent_in_steps
 from memories.tenancy.api.permissions import WRITE, readable_partition, writable_partition
 from memories.tenancy.exceptions import Forbidden, InvalidInput, NotFound, invalid
@@ -54,6 +56,7 @@ from memories.tenancy.required_rows import find_row
 from memories.tenancy.scopes import tenant_scope, write_in_tenant_scope
 from memories.tenancy.serializers.partitions import SHORTHAND, requested_partition, requested_segments
 from memory_platform.rest.cursor_pagination import CursorPosition, PageInput, position_to_row
+from memory_platform.rest.request_errors import RestError
 from memory_platform.rest.serializers import ROW_PROBLEMS_MAX, EmptyInput, RowChecker, bounded_errors, flat_errors
 
 Rows = TypeVar("Rows", bound=MemoryTextQuerySet)
@@ -164,15 +167,16 @@ class MemoryListEndpoint(MemoryEndpointBase):
         {201: _STORED, 200: _STORED},
         request=_proxy("NewMemoryOrMessages", MemoryInput, MemoryMessagesInput),
         examples=_NEW_MEMORY | _MESSAGES,
+        parameters=[IF_MATCH, ONLY_NEW],
     )
     @idempotent_in_steps
     def post(self, request: Request) -> Response:
         """Store a memory, or return the live one that already has this text.
 
         With the `source_id` of a live memory of the partition and another text, that memory gets the text and the given
-        fields as a new version: 200 with the status `updated`. With `messages`, each message of a user or an assistant
-        becomes a memory, its speaker before the text. Instructions and tool outputs are skipped (`role`), and messages
-        without text (`empty`).
+        fields as a new version: 200 with the status `updated`. `If-Match` requires this memory in the named version.
+        With `messages`, each message of a user or an assistant becomes a memory, its speaker before the text.
+        Instructions and tool outputs are skipped (`role`), and messages without text (`empty`).
         """
         if isinstance(request.data, Mapping) and "messages" in request.data:
             if "content" in request.data:
@@ -180,12 +184,15 @@ class MemoryListEndpoint(MemoryEndpointBase):
             return self._post_messages()
         values = self.body(MemoryInput)
         row = build_new_memory(values, writable_partition(self.key, requested_partition(values)), request.data)
+        row = replace(row, if_versions=upserted_versions(request))
+        if "If-Match" in request.headers and not row.source_id:
+            raise stale()
         ahead = self._ahead([row])
 
         def write() -> tuple[StoreResult, Memory, Any]:
             (result,) = self._stored([row], ahead)
             if result.memory is None:
-                raise invalid(result.problems)
+                raise stale(result.stale_field) if result.stale_field else invalid(result.problems)
             answer: Mapping[str, Any] | None = answer_of_new_memory(row, result, ahead)
             # a pending one may be embedded before it is read
             if answer is None and result.memory.embedding_state == Memory.EmbeddingState.READY:
@@ -203,6 +210,8 @@ class MemoryListEndpoint(MemoryEndpointBase):
         return response
 
     def _post_messages(self) -> Response:
+        if self.request.headers.keys() & {"If-Match", "If-None-Match"}:
+            raise RestError("if_match_unsupported", "Send the if_version of each message instead.", field="If-Match")
         values = self.body(MemoryMessagesInput)
         partition = writable_partition(self.key, requested_partition(values))
         rows = list(message_memories(values, partition))
@@ -267,7 +276,7 @@ class BulkRows:
         self.faults: dict[int, list[dict[str, str]]] = {}
         self.valid: dict[int, NewMemory] = {}
         # One serializer checks all rows, because creating it takes longer than using it.
-        checker = RowChecker(MemoryInput(context={"now": now, "key": key}))
+        checker = RowChecker(ConditionalMemoryInput(context={"now": now, "key": key}))
         for index, row in enumerate(rows):
             try:
                 values = checker.check(row)

@@ -10,11 +10,13 @@ from rest_framework.response import Response
 from memories.models import Memory
 from memories.services.partitions.paths import PartitionPath
 from memories.services.store.bulk import BULK_MEMORIES_MAX
-from memories.store.actions.bulk import move_memories
-from memories.store.api.schema import operation
+from memories.store.actions.bulk import BulkActionResult, move_memories
+from memories.store.api.schema import IF_MATCH, operation
+from memories.store.serializers.answers import content_etag
 from memories.store.serializers.moves import MemoryMoveInput, MemoryMoveOutput
 from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
+from memories.tenancy.api.etags import require_etag
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import WRITE, readable_partition, require_reach
 from memories.tenancy.exceptions import Conflict
@@ -30,13 +32,17 @@ class MemoryMoveEndpoint(Endpoint):
     body_bytes_max = TEXT_BODY_BYTES
     scopes = WRITE
 
-    @operation("memories_move", {200: MemoryMoveOutput}, request=MemoryMoveInput, examples=_RENAME)
+    @operation(
+        "memories_move", {200: MemoryMoveOutput}, request=MemoryMoveInput, examples=_RENAME, parameters=[IF_MATCH]
+    )
     @idempotent
     def post(self, request: Request) -> Response:
         """Move live memories, selected by id or filter, into one partition, each as a new version.
 
         A memory whose text or `source_id` is there already is skipped. If more memories match than one action takes,
         the newest are moved; repeat until `has_more` is false. `POST acts/{act_id}/undo` undoes the move.
+        A dry run returns the `ETag` of what would be done. With it as `If-Match`, the same request without `dry_run`
+        gets 412 if something else would be done now, or if one of the selected memories was changed.
         """
         values = self.body(MemoryMoveInput)
         to: PartitionPath = values["to"]
@@ -46,14 +52,26 @@ class MemoryMoveEndpoint(Endpoint):
             has_more = len(seen) > BULK_MEMORIES_MAX
             selected = dict(list(seen.items())[:BULK_MEMORIES_MAX])
             absent = len(set(values["ids"])) - len(seen) if "ids" in values else 0
-            if not seen:
-                raise Conflict("nothing_left", "Nothing was moved: no memory matches.")
             with transaction.atomic():
-                done = move_memories(tenant_id=self.tenant_id, seen=selected, to=to, by=self.actor, now=self.now)
+                done = self._moved(selected, to)
+                skipped = {**done.left, **({"not_found": absent} if absent else {})}
+                answer = {"to": to.path, "moved": done.count, "skipped": skipped, "has_more": has_more}
+                versions = {str(pk): version for pk, version in selected.items()}
+                etag = content_etag({**answer, "versions": versions})
+                require_etag(request, lambda: etag)  # the rows are locked by now
                 transaction.set_rollback(values["dry_run"])  # a dry run moves the memories and rolls back
-        skipped = {**done.left, **({"not_found": absent} if absent else {})}
-        answer = {"to": to.path, "moved": done.count, "skipped": skipped, "has_more": has_more}
-        return Response(MemoryMoveOutput({**answer, "act_id": None if values["dry_run"] else done.act.pk}).data)
+        shown = MemoryMoveOutput({**answer, "act_id": None if values["dry_run"] else done.act.pk}).data
+        return Response(shown, headers={"ETag": etag} if values["dry_run"] else None)
+
+    def _moved(self, selected: dict[UUID, int], to: PartitionPath) -> BulkActionResult:
+        """Move the memories. If none can be moved, raise `StaleVersion` with `If-Match`, else `Conflict`."""
+        try:
+            if not selected:
+                raise Conflict("nothing_left", "Nothing was moved: no memory matches.")
+            return move_memories(tenant_id=self.tenant_id, seen=selected, to=to, by=self.actor, now=self.now)
+        except Conflict:
+            require_etag(self.request, lambda: "")
+            raise
 
     def _chosen(self, values: dict[str, Any], to: PartitionPath) -> dict[UUID, int]:
         """Return the memories to move with their versions; ids that the key cannot reach are skipped."""

@@ -19,7 +19,7 @@ _REASONS = {
     403: "The key lacks the scope, or does not reach the partition.",
     404: "Does not exist, or belongs to another tenant.",
     409: "The current state does not allow this.",
-    412: "`If-Match` names another version.",
+    412: "`If-Match` names another version, or `If-None-Match` an existing one.",
     413: "The body exceeds the limit of this endpoint: 64 KiB, 2 MiB or 8 MiB.",
     429: "Too many requests; see `Retry-After`.",
     503: "Overloaded, or the database is busy; see `Retry-After`.",
@@ -52,6 +52,7 @@ IDEMPOTENCY_KEY = _header(
 )
 IF_MATCH = _header("If-Match", "The `ETag` of the version to change.")
 IF_NONE_MATCH = _header("If-None-Match", "The `ETag` of the client's copy.")
+ONLY_NEW = _header("If-None-Match", "`*`: store only if no live memory of the partition has this `source_id`.")
 PARTITION_PATH = OpenApiParameter(
     "place",
     OpenApiTypes.STR,

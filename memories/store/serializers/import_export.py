@@ -27,7 +27,7 @@ from memories.services.store.import_export_files import (
 from memories.store.actions.imports import IMPORT_BATCH_ROWS
 from memories.store.actions.store import store_memories
 from memories.store.serializers.answers import FieldErrorOutput, MemoryTextOutput
-from memories.store.serializers.inputs import MemoryInput, build_new_memory
+from memories.store.serializers.inputs import ConditionalMemoryInput, build_new_memory
 from memories.store.store_results import StoreResult
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import InvalidInput
@@ -57,8 +57,8 @@ class ExportedMemory(MemoryTextOutput):
     valid_from = serializers.DateTimeField()
 
 
-class ImportedMemoryInput(MemoryInput):
-    """A line of a file: a new memory, and since when it is true."""
+class ImportedMemoryInput(ConditionalMemoryInput):
+    """A line of a file: a new memory, since when it is true, and the condition under which it is stored."""
 
     valid_from = StrictDateTimeField(is_past=True, required=False, allow_null=True, default=None)
 

@@ -1,6 +1,6 @@
 """Input serializers of memories."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from rest_framework import serializers
@@ -57,6 +57,19 @@ def kind_field(**kwargs: Any) -> StrictTextField:
     return StrictTextField(pattern=KIND_PATTERN, pattern_code="bad_kind", pattern_detail=detail, **kwargs)
 
 
+def version_condition_field() -> StrictIntegerField:
+    """Return the field of the version that an upsert requires, as `If-Match` does for a single memory."""
+    help_text = (
+        "The version that the memory of the `source_id` must have, 0 if there must be none; else `stale_version`."
+    )
+    return StrictIntegerField(required=False, allow_null=True, default=None, help_text=help_text)
+
+
+def versions_allowed(if_version: int | None) -> Collection[int] | None:
+    """Return the value of the field as `NewMemory.if_versions`."""
+    return None if if_version is None else {if_version}
+
+
 class LinkInput(StrictSerializer):
     """A link to another memory of the tenant."""
 
@@ -92,6 +105,19 @@ class MemoryInput(MemoryFields):
         " true until its `created_at`. Each must be in the same partition, or above or below it. Restoring one undoes"
         " this.",
     )
+    superseded_versions = StrictListField(
+        child=StrictIntegerField(minimum=1),
+        required=False,
+        default=list,
+        max_length=MAX_SUPERSEDED,
+        help_text="The version that each memory in `supersedes` must have, in the same order; else `stale_version`.",
+    )
+
+
+class ConditionalMemoryInput(MemoryInput):
+    """A row of a bulk request or a file: a new memory, and the condition under which it is stored."""
+
+    if_version = version_condition_field()
 
 
 def build_new_memory(values: dict[str, Any], partition: PartitionPath, given: Iterable[str] = ()) -> NewMemory:
@@ -99,6 +125,8 @@ def build_new_memory(values: dict[str, Any], partition: PartitionPath, given: It
     own = {name: value for name, value in values.items() if name not in SHORTHAND}
     links = tuple(NewLink(**link) for link in values["links"])
     own |= {"partition": partition, "links": links, SUPERSEDES: tuple(values[SUPERSEDES])}
+    own["superseded_versions"] = tuple(values["superseded_versions"])
+    own["if_versions"] = versions_allowed(own.pop("if_version", None))
     return NewMemory(**own, given=frozenset(given))
 
 
@@ -129,7 +157,7 @@ class MemoryBulkInput(StrictSerializer):
 class MemoryBulkInputSchema(StrictSerializer):
     """`MemoryBulkInput` as the schema shows it."""
 
-    memories = StrictListField(child=MemoryInput(), min_length=1, max_length=BULK_ROWS_MAX)
+    memories = StrictListField(child=ConditionalMemoryInput(), min_length=1, max_length=BULK_ROWS_MAX)
 
 
 #: Orderings of the list.

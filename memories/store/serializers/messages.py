@@ -13,7 +13,7 @@ from memories.services.store.content import check_content
 from memories.services.store.drafts import MAX_LABEL_CHARACTERS, MAX_POSITION, NewMemory
 from memories.services.store.message_parts import PARTS, content_text
 from memories.store.serializers.answers import STORED_REASONS, FieldErrorOutput
-from memories.store.serializers.inputs import kind_field, metadata_field
+from memories.store.serializers.inputs import kind_field, metadata_field, version_condition_field, versions_allowed
 from memories.tenancy.serializers.partitions import PartitionScopedInput
 from memory_platform.rest.fields import (
     RuleCheckedField,
@@ -69,6 +69,7 @@ class MemoryMessageInput(StrictSerializer):
     )
     name = StrictTextField(max_length=SPEAKER_CHARACTERS_MAX, required=False, allow_null=True, default="")
     source_id = StrictTextField(max_length=MAX_LABEL_CHARACTERS, required=False, default="")
+    if_version = version_condition_field()
     created_at = StrictDateTimeField(is_past=True, required=False, allow_null=True, default=None)
     tool_calls = IgnoredField(required=False, allow_null=True)
     tool_call_id = IgnoredField(required=False, allow_null=True)
@@ -112,6 +113,7 @@ def message_memories(values: dict[str, Any], partition: PartitionPath) -> Iterat
             content=f"{speaker}: {text}" if speaker else text,
             metadata=metadata,
             source_id=message["source_id"],
+            if_versions=versions_allowed(message["if_version"]),
             created_at=message["created_at"] or base.created_at,
             position=None if first is None else first + index,
             given=frozenset({"metadata", "position", "session"}),

@@ -24,11 +24,12 @@ from memories.store.forms import (
 )
 from memories.store.views.memory_list import list_again, list_return_query
 from memories.tenancy.scopes import tenant_scope
-from memories.tenancy.tenant_pages import tenant_page
+from memories.tenancy.tenant_pages import shown_state, tenant_page
 from memories.tenancy.views.page_actions import by_operator, errors_as_flash, errors_on_form
 from memory_platform.web.flash_messages import add_flash
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.link_graph import LinkedNeighbour, link_graph
+from memory_platform.web.numerals import whole_number
 from memory_platform.web.rendering import render_page
 
 #: By the last part of the URL: the action, its message, and the URL name of its undo.
@@ -56,7 +57,7 @@ def memory_detail(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
         if saved.version == before:
             add_flash(request, "No changes made.")
         else:
-            undo = reverse("memory-version-restore", args=[request.tenant.id, memory_id, before])
+            undo = version_restore_url(saved, before)
             add_flash(request, f"Saved as version {saved.version}.", undo_url=undo)
         return _again(request, memory_id)
     return memory_page(request, memory_id, form)
@@ -69,18 +70,28 @@ def memory_action(request: HtmxRequest, memory_id: UUID, name: str) -> HttpRespo
     return _perform(request, memory_id, action, message, reverse(undo, args=[request.tenant.id, memory_id]))
 
 
-@tenant_page(to_change="operator")
+@tenant_page(to_change="operator", state="seen_version")
 def memory_version_restore(request: HtmxRequest, memory_id: UUID, version: int) -> HttpResponseBase:
-    """Restore an earlier version's fields as a new version."""
+    """Restore an earlier version's fields as a new version, if the memory still has the version that was shown."""
+    seen = whole_number(shown_state(request, "seen_version"))
     with tenant_scope(request.tenant.id):
         current = memory_or_404(request, memory_id)
         earlier = MemoryVersion.objects.for_tenant(request.tenant.id).of_memory(memory_id).numbered(version)
     if earlier is None:
         raise Http404
     changes = {name: getattr(earlier, name) for name in RESTORED_FIELDS}
-    undo = reverse("memory-version-restore", args=[request.tenant.id, memory_id, current.version])
-    action = partial(update_memory, changes=changes)
-    return _perform(request, memory_id, action, f"Version {version} restored.", undo)
+    with errors_as_flash(request):
+        with tenant_scope(request.tenant.id):
+            saved = update_memory(memory=current, changes=changes, if_version=seen, **by_operator(request))
+        index_now(request.tenant.id, [memory_id])
+        add_flash(request, f"Version {version} restored.", undo_url=version_restore_url(saved, seen))
+    return _again(request, memory_id)
+
+
+def version_restore_url(memory: Memory, version: int) -> str:
+    """Return the URL that undoes the current version: it restores `version` unless the memory changes again."""
+    url = reverse("memory-version-restore", args=[memory.tenant_id, memory.pk, version])
+    return f"{url}?seen_version={memory.version}"
 
 
 def _perform(

@@ -12,6 +12,7 @@ from memories.services.store.drafts import NewMemory
 from memories.store.actions.store import store_memories
 from memories.store.forms import COMMON_KINDS, MemoryNewForm
 from memories.store.store_results import StoreStatus
+from memories.store.views.memories import version_restore_url
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
 from memories.tenancy.views.page_actions import action_arguments, submit
@@ -59,7 +60,7 @@ def _flash_result(request: HtmxRequest, memory: Memory, status: str) -> None:
         case StoreStatus.CREATED:
             add_flash(request, "Memory stored.", undo_url=reverse("memory-archive", args=own))
         case StoreStatus.UPDATED:
-            undo = reverse("memory-version-restore", args=[*own, memory.version - 1])
+            undo = version_restore_url(memory, memory.version - 1)
             add_flash(request, f"Saved as version {memory.version}: this source ID already existed.", undo_url=undo)
         case _:
             add_flash(request, "Already stored: the partition has this text. Nothing was changed.")

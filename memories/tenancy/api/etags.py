@@ -1,7 +1,8 @@
 """`ETag`, `If-None-Match`, `If-Match` (ADR-0058)."""
 
 import re
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Collection, Container, Mapping
 from functools import wraps
 from typing import Any
 
@@ -38,10 +39,26 @@ def if_match_version(request: Request, current: int) -> int | None:
     """
     if not has_condition(request):
         return None
-    matches = [_VERSION.fullmatch(tag) for tag in _TAG.findall(request.headers["If-Match"])]
-    if current not in {int(match[1]) for match in matches if match}:
-        raise _stale()
+    if current not in _named_versions(request):
+        raise stale()
     return current
+
+
+def upserted_versions(request: Request) -> Container[int] | None:
+    """Return the versions that the row of an upsert may have, 0 if there may be none, or None without a header.
+
+    An `If-Match` needs a row, and `If-None-Match: *` that there is none.
+    """
+    if request.headers.get("If-None-Match", "").strip() == "*":
+        return {0}
+    if "If-Match" not in request.headers:
+        return None
+    return _named_versions(request) - {0} if has_condition(request) else range(1, sys.maxsize)
+
+
+def _named_versions(request: Request) -> set[int]:
+    matches = [_VERSION.fullmatch(tag) for tag in _TAG.findall(request.headers["If-Match"])]
+    return {int(match[1]) for match in matches if match}
 
 
 def conditional(change: Callable[..., Response]) -> Callable[..., Response]:
@@ -71,7 +88,18 @@ def require_etag(request: Request, current: Callable[[], str]) -> None:
     if has_condition(request):
         named = {f'"{tag}"' for tag in _TAG.findall(request.headers["If-Match"])}
         if current() not in named:
-            raise _stale()
+            raise stale()
+
+
+def require_etags(if_match: str | None, current: Callable[[], Collection[str]], *, field: str = "If-Match") -> None:
+    """Raise `StaleVersion` unless `if_match` names the tag of each existing row that an upsert changes.
+
+    There must be such a row, also for `*`, which names every one. `current` is called only with an `if_match`.
+    """
+    if if_match is not None:
+        tags, named = set(current()), {f'"{tag}"' for tag in _TAG.findall(if_match)}
+        if not tags or not (if_match.strip() == "*" or tags <= named):
+            raise stale(field)
 
 
 def has_condition(request: Request) -> bool:
@@ -79,5 +107,6 @@ def has_condition(request: Request) -> bool:
     return request.headers.get("If-Match", "*").strip() != "*"
 
 
-def _stale() -> StaleVersion:
-    return StaleVersion("stale_version", "It has changed in the meantime. Read it again.", "If-Match")
+def stale(field: str = "If-Match") -> StaleVersion:
+    """Return the error of a request whose `If-Match` names another state."""
+    return StaleVersion("stale_version", "It has changed in the meantime. Read it again.", field)

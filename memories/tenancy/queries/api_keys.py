@@ -10,6 +10,7 @@ from django.db.models import OuterRef, Q, Subquery
 from psycopg import sql
 from rest_framework_api_key.models import BaseAPIKeyManager
 
+from memories.services.tenancy.audit_verbs import READS
 from memories.tenancy.queries.audit import AuditEntryQuerySet
 from memories.tenancy.queries.methods import rows_by, rows_ordered_by, rows_within
 from memories.tenancy.queries.prepared import send_prepared
@@ -46,9 +47,9 @@ class ApiKeyQuerySet(TenantRows):
         return self.filter(Q(name__icontains=text) | Q(prefix__startswith=text), revoked=False).by_name()
 
     def with_last_change(self, entries: AuditEntryQuerySet) -> Self:
-        """Add `last_change`, the time of the key's newest of these audit entries, if any."""
+        """Add `last_change`, the time of the key's newest of these audit entries except reads, if any."""
         # A condition on the kind of actor is unnecessary and would keep Postgres from using the index.
-        own = entries.filter(actor_id=OuterRef("pk")).order_by("-at")
+        own = entries.filter(actor_id=OuterRef("pk")).exclude(verb__in=READS).order_by("-at")
         return self.annotate(last_change=Subquery(own.values("at")[:1]))
 
     #: Keys confined to `path`.

@@ -1,5 +1,6 @@
 """A scoring profile in a real Chromium: weights that are summed up as one types, a draft, and the gate."""
 
+import re
 from typing import Any
 
 import pytest
@@ -45,6 +46,19 @@ def test_list_comparison_and_assignments_fit_the_screen(console: Page, acme: Ten
         assert console.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), address
 
 
+def test_tabs_take_a_selection_that_replaced_only_the_result(console: Page, acme: Tenant) -> None:
+    new_version(acme, "own", 1)
+    console.goto(page("scoring-compare", acme) + "?left=adr-0040+1&right=recall+2")
+    console.get_by_label("Right").select_option("own 1")
+    tabs = console.get_by_role("navigation", name="Compare")
+    contexts = tabs.get_by_role("link", name="Contexts")
+    expect(contexts).to_have_attribute("href", re.compile("right=own%401"))
+    contexts.click()
+    expect(console.get_by_label("Right scoring profile")).to_have_value("own@1")
+    tabs.get_by_role("link", name="Scoring profiles").click()
+    expect(console.get_by_label("Right")).to_have_value("own 1")
+
+
 @on_a_phone
 def test_profile_is_compared_published_through_the_gate_and_rolled_back(
     console: Page, acme: Tenant, live_server: Any, viewport: Any
@@ -86,8 +100,8 @@ def test_profile_is_compared_published_through_the_gate_and_rolled_back(
     console.get_by_role("button", name="Publish version 2").click()
     expect(console.locator(".flash", has_text="own version 2 is published")).to_be_visible()
     expect(console.locator("#gate")).to_contain_text(REASON)
-    console.get_by_role("link", name="Roll back …").click()
-    console.get_by_role("link", name="Roll back to 1").click()
+    console.get_by_role("link", name="Roll back…").click()
+    console.get_by_role("link", name="Roll back to version 1").click()
     dialog = console.get_by_role("dialog")
     expect(dialog).to_contain_text("Roll back to own version 1?")
     dialog.get_by_role("button", name="Roll back").click()

@@ -74,7 +74,7 @@ def test_differing_numbers_are_marked_and_the_effect_is_shown_before(console: Pa
     console.locator(".finding input[type=checkbox]").focus()
     console.keyboard.press("Space")
     shoot(console, "contradiction")
-    console.get_by_role("button", name="Merge …").press("Enter")
+    console.get_by_role("button", name="Merge…").press("Enter")
     expect(console.get_by_role("heading", name="Merge 1 pair?")).to_be_visible()
     nothing_over_the_edge(console)
     shoot(console, "effect")

@@ -24,12 +24,12 @@ def test_several_are_archived_after_a_look_and_come_back(console: Page, acme: Te
     boxes.nth(2).click(modifiers=["Shift"])
     expect(console.locator("[data-bulk-count]")).to_have_text("3 selected")
     boxes.nth(2).uncheck()
-    console.get_by_role("button", name="Archive …").click()
+    console.get_by_role("button", name="Archive…").click()
     expect(console.get_by_role("heading", level=1)).to_have_text("Archive 2 memories?")
     fits(console)
     console.go_back()
     expect(rows).to_have_count(3)
-    console.get_by_role("button", name="Archive …").click()
+    console.get_by_role("button", name="Archive…").click()
     console.get_by_role("button", name="Archive 2 memories").click()
     expect(console.locator(".flash")).to_contain_text("2 memories archived.")
     expect(console).to_have_url(re.compile("partition=agent%3Dsupport"))
@@ -60,7 +60,7 @@ def test_memory_is_archived_and_restored_from_its_page(console: Page, acme: Tena
     console.get_by_role("button", name="Undo").click()
     expect(console.locator(".flash")).to_contain_text("Restored")
     expect(console.locator("#history-title + span")).to_have_text("2 versions")
-    console.get_by_role("link", name="Merge …").click()
+    console.get_by_role("link", name="Merge…").click()
     console.get_by_role("link", name="Merge with").first.click()
     expect(console.get_by_role("radio")).to_have_count(2)
     console.get_by_role("button", name="Merge 2 memories").click()
@@ -76,7 +76,7 @@ def test_memory_is_added_and_linked_by_keyboard(console: Page, acme: Tenant) -> 
     console.get_by_role("button", name="Add memory").click()
     expect(console.locator(".flash")).to_contain_text("Memory stored.")
     target = console.get_by_role("combobox", name="Link to")
-    target.press_sequentially("torque wet")
+    target.fill("torque wet")
     expect(console.locator("#link-targets").get_by_role("option")).to_have_count(2)
     target.press("ArrowDown")
     expect(console.locator("#link-targets").get_by_role("option", selected=True)).to_contain_text("ERR_4012")
@@ -104,3 +104,14 @@ def test_pasted_lines_are_previewed_imported_and_undone(console: Page, acme: Ten
     console.get_by_role("button", name="Undo import").click()
     expect(console.locator(".flash")).to_contain_text("Undone: 1 memory")
     expect(console.locator("tbody tr")).to_have_count(len(WORKSHOP))
+
+
+@on_a_phone
+def test_figures_begin_where_the_text_of_the_memory_begins(console: Page, acme: Tenant) -> None:
+    console.goto(page("memories", acme))
+    row = console.locator("tbody tr").first
+    text, figure = (row.locator(cell).bounding_box() for cell in (".memory-cell", "[data-label=Tokens]"))
+    assert text
+    assert figure
+    assert figure["x"] == text["x"]
+    assert figure["y"] > text["y"]

@@ -34,7 +34,7 @@ def test_bulk_action_on_search_hits_is_undone_from_the_activity_page(
     expect(console.locator('tbody input[name="id"]')).to_have_count(0)
     console.goto(page("memories", acme) + "?q=ERR_4012")
     console.locator("[data-bulk-scope]").select_option("page")
-    console.get_by_role("button", name="Archive …").click()
+    console.get_by_role("button", name="Archive…").click()
     expect(console.locator(".tiles")).to_contain_text("Match by words")
     console.get_by_role("button", name="Archive ").click()
     expect(console.locator(".flash").last).to_contain_text("archived")

@@ -36,3 +36,17 @@ def test_docs_page_without_javascript_leads_to_the_document(live_server: Any, br
     page.goto(f"{live_server}/api/docs/")
     expect(page.get_by_role("link", name="/api/schema/")).to_be_visible()
     page.close()
+
+
+def test_docs_page_finds_operations_by_words_of_their_path_method_or_summary(live_server: Any, page: Page) -> None:
+    page.goto(f"{live_server}/api/docs/")
+    box = page.get_by_label("Filter operations")
+    box.fill("Post EXPLAIN")
+    rows = page.locator(".opblock")
+    expect(rows).to_have_count(1)
+    expect(rows).to_contain_text("/context/explain")
+    box.fill("no such operation")
+    expect(rows).to_have_count(0)
+    box.fill("")
+    expect(page.locator('.opblock-tag[data-is-open="true"]')).to_have_count(0)
+    expect(page.locator(".opblock-tag").nth(1)).to_be_visible()

@@ -82,9 +82,9 @@ def test_main_flows_take_few_clicks(console: Page, acme: Tenant, clicks: list[in
 def see_why_a_memory_is_left_out(console: Page) -> None:
     console.get_by_role("link", name="Preview a context").click()
     console.get_by_role("link", name=QUESTION).click()
-    console.get_by_role("link", name="Explain a missing memory").click()
+    console.get_by_role("link", name="Explain a memory").click()
     expect(console.locator("#id_memory")).to_be_focused()
-    console.keyboard.type("Brodersen", delay=20)
+    console.keyboard.insert_text("Brodersen")
     console.locator("#found-memories [role=option]").first.click()
     expect(console.locator("#answer-title")).to_be_visible()
 
@@ -146,7 +146,7 @@ def clean_up(console: Page) -> None:
     expect(console.locator(".flash")).to_contain_text("Merged: 1 archived, 1 kept.")
     console.get_by_role("link", name="Never retrieved").click()
     console.get_by_label("Select page").click()
-    console.get_by_role("button", name="Archive …").click()
+    console.get_by_role("button", name="Archive…").click()
     console.get_by_role("button", name="Archive", exact=True).click()
     expect(console.locator(".flash").last).to_contain_text("archived")
 

@@ -79,7 +79,7 @@ def test_slash_leads_to_the_search_and_the_keyboard_through_what_it_finds(consol
     console.keyboard.press("/")
     expect(field).to_be_focused()
     expect(field).to_have_value("")
-    console.keyboard.type("torque")
+    console.keyboard.insert_text("torque")
     options = console.get_by_role("listbox", name="Search results").get_by_role("option")
     expect(options).to_have_count(3)
     expect(field).to_have_attribute("aria-expanded", "true")

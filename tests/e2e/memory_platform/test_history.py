@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
+from django.utils import timezone
 from playwright.sync_api import Page, Route, expect
 
 from memories.models import Tenant
@@ -56,7 +57,8 @@ def test_list_goes_back_through_its_filters_orders_and_pages_and_shows_what_was_
     notes = [
         (f"Note {number}{' of the torque' * number}", "agent=notes", "fact") for number in range(TABLE_PAGE_SIZE + REST)
     ]
-    store_memories_for_pages(acme, *notes)
+    store_memories_for_pages(acme, *notes[1:])
+    store_memories_for_pages(acme, notes[0], now=timezone.now())  # the first row without an order by tokens
     rows = watched.locator("tbody a.memory-link")
     field = watched.locator("#id_partition")
     order = watched.locator("th", has=watched.locator("#sort-tokens"))
@@ -99,6 +101,20 @@ def test_list_goes_back_through_its_filters_orders_and_pages_and_shows_what_was_
     expect(watched.locator(".memory-text")).to_be_visible()
     watched.go_back()
     expect(rows.first).to_have_text(first)
+
+
+def test_step_back_and_forward_while_a_page_loads_shows_the_page_of_the_address(watched: Page, acme: Tenant) -> None:
+    field, held = watched.locator("#id_partition"), list[Route]()
+    watched.goto(page("memories", acme))
+    field.fill("agent=notes")
+    watched.wait_for_url(re.compile("partition=agent"))
+    watched.route("**/htmx.min.js*", lambda route: held.append(route), times=1)
+    with watched.expect_request("**/htmx.min.js*"):
+        watched.go_back(wait_until="commit")
+    expect(field).to_have_value("")
+    watched.go_forward(wait_until="commit")
+    held[0].continue_()
+    expect(field).to_have_value("agent=notes")
 
 
 def test_search_comes_back_as_it_was_left_though_its_result_comes_later(watched: Page, acme: Tenant) -> None:

@@ -1,6 +1,7 @@
 """The overview in a real Chromium: another range, curves that follow the theme, and the table without JavaScript."""
 
 import re
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -9,7 +10,8 @@ from memories.models import Tenant
 from tests.e2e.console import NARROW, QUESTION, on_a_phone
 from tests.factories import make_key
 from tests.integration.context_helpers import assemble_test_context
-from tests.integration.page_helpers import page
+from tests.integration.page_helpers import client_of, page
+from tests.users import new_operator, new_shared_tenant
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -74,3 +76,17 @@ def test_first_steps_lead_to_the_receipt_and_end(console: Page, acme: Tenant) ->
     expect(console.get_by_role("heading", level=1)).to_contain_text(QUESTION)
     console.goto(page("tenant-overview", acme))
     expect(console.locator("#first-steps")).to_have_count(0)
+
+
+@on_a_phone
+def test_orders_of_the_tenants_open_on_request(console: Page, acme: Tenant, live_server: Any, viewport: Any) -> None:
+    both = client_of(new_operator("ada", "admin", acme, new_shared_tenant("Globex")))
+    session = both.cookies["sessionid"].value
+    console.context.add_cookies([{"name": "sessionid", "value": session, "url": live_server.url}])
+    console.goto("/")
+    by_name = console.get_by_role("link", name="Tenant", exact=True)
+    expect(by_name).to_be_hidden()
+    console.get_by_text("Sort by").click()
+    by_name.click()
+    expect(console).to_have_url(re.compile("sort="))
+    expect(console.locator("tbody th").first).to_have_text("Acme")

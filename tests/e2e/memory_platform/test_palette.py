@@ -21,7 +21,7 @@ def test_palette_opens_an_action_and_a_memory_by_keyboard(console: Page, acme: T
     console.keyboard.press("Escape")
     expect(console.locator("#palette")).to_be_hidden()
     console.get_by_role("button", name="Commands").click()
-    field.press_sequentially("torque wet")
+    field.fill("torque wet")
     memory = console.get_by_role("option", name="ERR_4012 means")
     expect(memory).to_have_attribute("aria-selected", "true")
     assert field.get_attribute("aria-activedescendant") == memory.get_attribute("id")

@@ -17,7 +17,7 @@ def test_filters_set_by_htmx_are_saved_and_opened_again(console: Page, acme: Ten
     console.goto(page("memories", acme))
     console.get_by_label("Kind", exact=True).select_option("fact")
     console.locator("summary", has_text="Save view").click()
-    console.get_by_label("Name of these filters").fill("All facts")
+    console.get_by_label("View name").fill("All facts")
     assert console.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     console.get_by_role("button", name="Save", exact=True).click()
     expect(console.locator(".flash")).to_contain_text("View All facts saved.")

@@ -8,7 +8,8 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from compaction.erasure import retention
-from compaction.erasure.orchestrator import run_erasure
+from compaction.erasure.actions import request_erasure
+from compaction.erasure.orchestrator import ATTEMPTS_MAX, run_erasure
 from compaction.models import Erasure, Session
 from memories.models import Memory, Tenant
 from memories.store.actions.edit import archive_memory
@@ -145,3 +146,50 @@ def test_command_counts_erases_and_verifies(tenant: Tenant) -> None:
         Erasure.objects.filter(is_dry_run=False).update(counts={}, receipt={"rows": {}})
     with pytest.raises(CommandError, match="Not valid: 1 receipt"):
         call_command("verify_erasures", stdout=StringIO())
+
+
+def test_erasure_is_refused_if_a_row_has_changed_since_its_dry_run(tenant: Tenant) -> None:
+    client = api_client(new_key(tenant, "admin"))
+    memory = plant(tenant)
+    session = client.post("/api/v1/sessions", {"partition": PERSON}).json()["id"]
+    targets = [{"partition": PERSON}, {"memory_id": str(memory.pk)}, {"tenant": tenant.name}]
+
+    def dry_runs() -> list[str]:
+        return [client.post("/api/v1/erasures", {**target, "dry_run": True})["ETag"] for target in targets]
+
+    def refused(etags: list[str]) -> list[bool]:
+        answers = [
+            client.post("/api/v1/erasures", target, headers={"If-Match": etag})
+            for target, etag in zip(targets, etags, strict=True)
+        ]
+        assert {answer.status_code for answer in answers} <= {202, 412}
+        with tenant_scope(tenant.pk):
+            Erasure.objects.for_tenant(tenant.pk).filter(is_dry_run=False).delete()
+        return [answer.status_code == 412 for answer in answers]
+
+    etags = dry_runs()
+    assert dry_runs() == etags
+    assert refused(etags) == [False] * 3
+    client.patch(f"/api/v1/memories/{memory.pk}", {"confidence": 0.1})
+    assert refused(etags) == [True] * 3
+    etags = dry_runs()
+    client.delete(f"/api/v1/memories/{memory.pk}")
+    assert refused(etags) == [True] * 3
+    etags = dry_runs()
+    client.post("/api/v1/memories", {"content": "Late.", "partition": PERSON})
+    assert refused(etags) == [True, False, True]
+    etags = dry_runs()
+    message = {"messages": [{"role": "user", "content": "Late."}]}
+    assert client.post(f"/api/v1/sessions/{session}/messages", message).status_code == 201
+    assert refused(etags) == [True, False, True]
+
+
+def test_command_continues_a_failed_erasure(tenant: Tenant) -> None:
+    plant(tenant)
+    with tenant_scope(tenant.pk):
+        failed = request_erasure(tenant=tenant, partition=PERSON, is_enqueued=False, by=TESTER, now=timezone.now())
+        Erasure.objects.filter(pk=failed.pk).update(state="failed", error_code="interrupted", attempts=ATTEMPTS_MAX)
+    out = StringIO()
+    call_command("erase", tenant.name, resume=failed.pk, stdout=out, stderr=StringIO())
+    assert f"Receipt {failed.pk} is valid." in out.getvalue()
+    assert places_with(CANARY) == set()

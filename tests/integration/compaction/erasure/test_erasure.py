@@ -1,6 +1,6 @@
 """Erasures of a memory, a partition and a tenant: what is deleted, what stays, and what the receipt contains."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -8,6 +8,7 @@ import pytest
 from django.apps import apps
 from django.utils import timezone
 
+from compaction.erasure import orchestrator
 from compaction.erasure.actions import request_erasure
 from compaction.erasure.effects import chosen_ids
 from compaction.erasure.orchestrator import ATTEMPTS_MAX, erased_target_hash, is_receipt_valid, run_erasure
@@ -200,6 +201,23 @@ def test_erasure_out_of_time_goes_on_and_fails_only_after_many_attempts_that_era
         assert run_erasure(tenant.pk, erasure.pk, now=now, time_limit=timedelta()) == "queued"
     assert run_erasure(tenant.pk, erasure.pk, now=now, time_limit=timedelta()) == "failed"
     assert (reread(erasure).error_code, len(places_with(CANARY)) > 0) == ("interrupted", True)
+
+
+def test_command_that_counts_for_long_keeps_its_claim(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker ends its counting after three minutes; a command has no time limit."""
+    plant(tenant)
+    now, counted = timezone.now(), orchestrator.count_rows
+    with tenant_scope(tenant.pk):
+        erasure = request_erasure(tenant=tenant, partition=PERSON, is_enqueued=False, by=TESTER, now=now)
+    found: list[list[Erasure]] = []
+
+    def count_for_an_hour(parts: Sequence[Part]) -> dict[str, int]:
+        found.append(list(Erasure.objects.for_tenant(tenant.pk).abandoned(now + timedelta(hours=1))))
+        return counted(parts)
+
+    monkeypatch.setattr(orchestrator, "count_rows", count_for_an_hour)
+    assert run_erasure(tenant.pk, erasure.pk, now=now) == "done"
+    assert found == [[]]
 
 
 def test_choosing_of_rows_ends_when_the_time_is_up(tenant: Tenant) -> None:

@@ -1,5 +1,6 @@
 """Each text column of each tenant table is erased with its row, searched for quotations, or listed as kept."""
 
+import re
 from uuid import uuid4
 
 import pytest
@@ -9,7 +10,7 @@ from django.db.models import Field, JSONField, Model, TextField
 from django.utils import timezone
 
 from compaction.erasure.effects import _owned
-from compaction.erasure.parts import parts_of
+from compaction.erasure.parts import kind_of, parts_of
 from compaction.erasure.selection import Selection
 from compaction.models import Erasure
 from compaction.services.erasure.quotes import QuotedTexts
@@ -84,6 +85,12 @@ def test_every_text_column_is_decided() -> None:
         and str(model._meta.model_name) not in STAYS
     ]
     assert undecided == []
+
+
+def test_kinds_of_rows_are_plural_nouns() -> None:
+    kinds = {kind_of(model) for app in APPS for model in apps.get_app_config(app).get_models() if has_tenant(model)}
+    assert kinds >= {"retention policies", "partition summaries", "API keys", "feedback"}
+    assert {kind for kind in kinds if not kind.endswith("s") or re.search("[^aeiou]ys$", kind)} == {"feedback"}
 
 
 def test_tables_that_go_with_a_memory_or_a_session_are_these() -> None:

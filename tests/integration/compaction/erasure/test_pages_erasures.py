@@ -53,7 +53,7 @@ def test_admin_counts_confirms_and_reads_the_receipt(admin: Client, tenant: Tena
     if name:
         refused = admin.post(address, {"name": "user=kim"})
         assert refused.status_code == 422
-        assert "This is not the name." in refused.content.decode()
+        assert "This does not match." in refused.content.decode()
     started = admin.post(address, {"name": name})
     assert started.status_code == 302
     if scope != "tenant":

@@ -107,6 +107,25 @@ def test_publishing_is_scripted_from_an_empty_tenant_to_an_assigned_profile(admi
     assert answer["profile"] == {"name": "own", "version": 1}
 
 
+def test_same_question_gets_evidence_only_as_the_client_read_it(admin: APIClient, memory: dict[str, Any]) -> None:
+    other = post_memory(admin, "Dry the plug of the sensor.")
+    body = question_of(other)
+    for etag in ("*", '"0.5ca1e"'):
+        assert_problem(admin.post(GOLDEN, body, headers={"If-Match": etag}), 412, "stale_version", "If-Match")
+    assert admin.get(GOLDEN).json()["results"] == []
+    etag = admin.post(GOLDEN, question_of(memory))["ETag"]
+    current = admin.post(GOLDEN, body, headers={"If-Match": etag})["ETag"]
+    for late in (body, question_of(memory)):
+        assert_problem(admin.post(GOLDEN, late, headers={"If-Match": etag}), 412, "stale_version", "If-Match")
+    rows = [{**body, "if_match": each} for each in (etag, current, "*")] + [{**body, "text": "New?", "if_match": "*"}]
+    results = admin.post(f"{GOLDEN}/bulk", {"questions": rows}).json()["results"]
+    assert [row["status"] for row in results] == ["invalid", "existing", "existing", "invalid"]
+    assert {(row["errors"][0]["field"], row["errors"][0]["code"]) for row in results if row["errors"]} == {
+        ("if_match", "stale_version")
+    }
+    assert len(admin.get(GOLDEN).json()["results"]) == 1
+
+
 def test_golden_question_is_added_once_changed_removed_and_restored(
     admin: APIClient, tenant: Tenant, memory: dict[str, Any]
 ) -> None:

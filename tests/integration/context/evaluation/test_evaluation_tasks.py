@@ -15,12 +15,13 @@ from context.evaluation.actions.evaluations import delete_evaluation
 from context.evaluation.corpora import corpus_upload_text, read_corpus_path
 from context.evaluation.runs import run_evaluation
 from context.evaluation.staging import load_staged_corpus
-from context.models import EvaluationRun
+from context.models import EvaluationAnswer, EvaluationRun
 from context.profiles.actions.scoring_profiles import create_scoring_profile
 from memories.embeddings.providers import EmbeddingError
 from memories.models import Tenant
 from memories.tenancy.exceptions import Conflict
 from memories.tenancy.scopes import tenant_scope
+from tests.database_locks import writes_blocked
 from tests.integration.compaction.pipeline.test_compaction_faults import Runtime, wait_for
 from tests.integration.evaluation_helpers import (
     QUESTIONS,
@@ -210,19 +211,23 @@ SWEEP = "from context import tasks\nassert tasks.sweep_evaluations() == 1"
 
 
 @pytest.mark.long
-def test_killed_worker_is_taken_over_and_no_question_is_asked_twice(runtime: Runtime, tmp_path: Path) -> None:
+def test_killed_worker_is_taken_over_and_no_question_is_asked_twice(
+    runtime: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker continues a run with one answer, and is killed while it stores the next ones."""
     tenant = new_shared_tenant("Acme")
     many = [{**QUESTIONS[0], "id": f"q{number}"} for number in range(40)]
     text = corpus_upload_text(lines(memory_rows()), lines(many))
     run = requested(tenant, **UPLOAD | {"corpus_text": text}, budgets=[100, 200, 300, 400])
-    runtime.call(SEND, tenant.pk, run.pk)
-    wait_for(lambda: stored_run(run.pk).done > 0, runtime)
-    runtime.worker.kill()
-    runtime.worker.wait()
-    killed = stored_run(run.pk)
-    answered = len(answers_of(run.pk))
-    assert (killed.state, killed.done) == ("running", answered)
-    assert 0 < answered < killed.total
+    monkeypatch.setattr(runs, "_WRITE_EVERY_SECONDS", 0.0)
+    run_evaluation(tenant.pk, run.pk, now=timezone.now(), time_limit=timedelta(0))
+    with writes_blocked(EvaluationAnswer._meta.db_table) as is_write_waiting:
+        runtime.call(SEND, tenant.pk, run.pk)
+        wait_for(is_write_waiting, runtime)
+        runtime.worker.kill()
+        runtime.worker.wait()
+        killed = stored_run(run.pk)
+        assert (killed.state, killed.done, len(answers_of(run.pk))) == ("running", 1, 1)
     lapsed(run)
     second = tmp_path / "second"
     second.mkdir()

@@ -217,3 +217,25 @@ def test_bad_outcome_is_refused_by_name(api: APIClient, memory: dict[str, Any]) 
         response = api.post(f"{CONTEXT}/{context['id']}/outcome", json.dumps(body), content_type="application/json")
         assert_problem(response, 400, code, field)
     assert votes(api, memory["id"]) == []
+
+
+def test_vote_of_the_day_is_replaced_only_as_the_client_read_it(api: APIClient, memory: dict[str, Any]) -> None:
+    vote = {"memory_id": memory["id"], "feedback": "POSITIVE"}
+    for etag in ("*", '"0.5ca1e"'):
+        assert_problem(api.post(FEEDBACK, vote, headers={"If-Match": etag}), 412, "stale_version", "If-Match")
+    assert votes(api, memory["id"]) == []
+    first = api.post(FEEDBACK, vote).json()["results"][0]["id"]
+    etag = api.get(f"{FEEDBACK}/{first}")["ETag"]
+    changed = {**vote, "feedback": "NEGATIVE"}
+    assert api.post(FEEDBACK, changed, headers={"If-Match": etag}).json()["results"][0]["id"] == first
+    for late in (vote, changed):
+        assert_problem(api.post(FEEDBACK, late, headers={"If-Match": etag}), 412, "stale_version", "If-Match")
+    assert votes(api, memory["id"])[0]["weight"] == -1
+    assert api.post(FEEDBACK, vote, headers={"If-Match": "*"}).status_code == 200
+    # of several votes, each must be named
+    other = post_memory(api, "Sam owns a boat.", partition="user=sam")
+    context = {"context_id": api.post(CONTEXT, {"query": "Sam's boat"}).json()["id"], "feedback": "POSITIVE"}
+    api.post(FEEDBACK, {**vote, "memory_id": other["id"]})
+    tags = [api.get(f"{FEEDBACK}/{votes(api, one['id'])[0]['id']}")["ETag"] for one in (memory, other)]
+    assert_problem(api.post(FEEDBACK, context, headers={"If-Match": tags[0]}), 412, "stale_version", "If-Match")
+    assert len(api.post(FEEDBACK, context, headers={"If-Match": ", ".join(tags)}).json()["results"]) == 2

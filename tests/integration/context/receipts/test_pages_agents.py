@@ -100,6 +100,9 @@ def test_log_filters_by_state_and_range(client: Client, tenant: Tenant, received
     assert found(key="none") == set()
     assert client.get(page("context-log", tenant), {"state": "x"}).status_code == 422
     assert sum(each["row"].figures.failed for each in rows_of(client, tenant)) == 1
+    charts = client.get(page("agents", tenant)).context["charts"]
+    (point,) = (row for chart in charts if chart.title == "Errors" for row in chart.rows if row.values[0])
+    assert {row.pk for row in client.get(point.url).context["table"].rows} == {failed.pk}
 
 
 def test_export_has_the_filtered_contexts_and_no_formula(client: Client, tenant: Tenant, received: APIClient) -> None:

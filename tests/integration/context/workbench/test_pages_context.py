@@ -244,7 +244,7 @@ def test_saved_budget_rules_the_next_context_and_can_be_rolled_back(client: Clie
     current = in_force(tenant)
     assert (current.version, current.default_tokens, current.created_by) == (2, 4000, "olga")
     text = text_of(client.get(page("budgets", tenant)))
-    assert "Roll back to 1" in text
+    assert "Roll back to version 1" in text
     assert "rolled back to built-in settings by olga" in text
     assert text.count("saved by olga") == 1
 

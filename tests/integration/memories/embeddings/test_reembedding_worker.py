@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,9 @@ from tests.fakes.embedding_server import (
     DIMENSION,
     FAKE_EMBEDDING_API_KEY,
     FAKE_EMBEDDING_MODEL,
+    EmbeddingAnswer,
     EmbeddingServer,
+    Fault,
     running_embedding_server,
     slow_embedding,
 )
@@ -190,10 +192,23 @@ class Writer(threading.Thread):
         self.texts.append(text)
 
 
+def permitted_embedding(permits: threading.Semaphore) -> Fault:
+    """Respond late, and to a request with texts about shelves only with a permit."""
+    late = slow_embedding(0.4)
+
+    def answer(server: EmbeddingServer, texts: Sequence[str]) -> EmbeddingAnswer:
+        if any(text.startswith("Shelf") for text in texts):
+            permits.acquire()
+        return late(server, texts)
+
+    return answer
+
+
 def test_worker_killed_in_the_middle_loses_and_doubles_nothing_while_others_write_and_search(
     tenant: Tenant, server: EmbeddingServer, new_worker: Callable[[], Worker]
 ) -> None:
-    server.faults.extend([slow_embedding(0.4)] * 1_000)
+    permits = threading.Semaphore(3)
+    server.faults.extend([permitted_embedding(permits)] * 1_000)
     shelves = versions(tenant)
     writers = [Writer(tenant, name) for name in ("one", "two")]
     with tenant_scope(tenant.pk):
@@ -209,6 +224,7 @@ def test_worker_killed_in_the_middle_loses_and_doubles_nothing_while_others_writ
         assert not vectors(tenant, FAKE_EMBEDDING_MODEL) >= shelves
         assert found_models(tenant, [*TEXTS[::200], *writers[0].texts[:3]]) == {FIRST}
         server.faults.clear()
+        permits.release(len(TEXTS))
         with tenant_scope(tenant.pk):
             lapsed = timezone.now() - timedelta(seconds=1)
             EmbeddingModel.objects.filter(pk=model_of(tenant).pk).update(claimed_until=lapsed)

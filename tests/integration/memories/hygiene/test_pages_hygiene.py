@@ -81,9 +81,9 @@ def test_each_list_says_what_it_means_and_is_empty_in_words(client: Client, tena
 
 def test_progress_of_comparing_asks_again_until_all_are_compared(client: Client, tenant: Tenant) -> None:
     store_memories_for_pages(tenant, (BREAD, "user=alex", "fact"))
-    assert "1 memory waits" in text_of(client.get(page("hygiene", tenant)))
+    assert "1 memory is waiting" in text_of(client.get(page("hygiene", tenant)))
     waits = text_of(client.get(page("hygiene-progress", tenant), headers=HTMX))
-    assert "1 memory waits" in waits
+    assert "1 memory is waiting" in waits
     assert 'hx-trigger="every 5s"' in waits
     while detect_pairs_in_batch(tenant.pk, now=timezone.now()):
         pass

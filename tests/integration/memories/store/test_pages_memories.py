@@ -294,7 +294,7 @@ def test_refused_edit_can_be_saved_again_over_the_version_that_is_shown(client: 
     client.post(address, form_of(memory, content="Somebody was faster."))
     refused = client.post(address, form_of(memory, content="I was slower."))
     seen = re.findall(r'name="seen_version" value="(\d+)"', text_of(refused))
-    assert seen == ["2"]
+    assert set(seen) == {"2"}
     client.post(address, form_of(memory, content="I was slower.", seen_version=seen[0]))
     assert (as_stored(memory).content, as_stored(memory).version) == ("I was slower.", 3)
 

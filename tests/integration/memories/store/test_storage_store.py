@@ -321,7 +321,7 @@ def in_threads(count: int, work: Any) -> list[Any]:
 
     def run(number: int) -> Any:
         try:
-            barrier.wait(timeout=10)
+            barrier.wait(timeout=60)
             return work(number)
         finally:
             connection.close()

@@ -131,11 +131,17 @@ def test_key_and_member_of_another_tenant_are_absent(admin: Client, tenant: Tena
 
 
 def test_list_of_keys_says_when_one_last_changed_something(admin: Client, tenant: Tenant) -> None:
+    def last_change() -> str:
+        text = text_of(admin.get(page("api-keys", tenant)))
+        return text.partition('data-label="Last change"')[2].partition("</td>")[0]
+
     key, plain = make_key(tenant)
-    assert "none" in text_of(admin.get(page("api-keys", tenant)))
+    found = api_client(plain).post("/api/v1/memories/search", {"query": "workshop"}, format="json")
+    assert found.status_code == 200
+    assert "Searched memories" in text_of(admin.get(page("audit-log", tenant) + f"?actor={key.prefix}"))
+    assert "none" in last_change()
     api_client(plain).post("/api/v1/memories", {"content": "The workshop is in Kiel."}, format="json")
-    text = text_of(admin.get(page("api-keys", tenant)))
-    assert f"{timezone.now():%Y-%m-%d}" in text.partition('data-label="Last change"')[2].partition("</td>")[0]
+    assert f"{timezone.now():%Y-%m-%d}" in last_change()
     assert "Stored a memory" in text_of(admin.get(page("audit-log", tenant) + f"?actor={key.prefix}"))
 
 

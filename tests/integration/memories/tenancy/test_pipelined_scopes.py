@@ -12,6 +12,7 @@ from memories.models import Memory
 from memories.search.queries.nearest import force_index_scan
 from memories.tenancy.queries.prepared import answer_so_far, execute_prepared, send_prepared
 from memories.tenancy.scopes import authentication_scope, tenant_scope
+from tests.database_locks import blocked_statement
 from tests.database_waits import counted_waits
 from tests.factories import make_memory, make_tenant
 
@@ -98,13 +99,16 @@ def test_statements_of_a_pipeline_are_sent_together() -> None:
 def test_first_answers_do_not_wait_for_statements_that_are_sent_with_them() -> None:
     tenant = make_tenant()
     for read_first in (0, 1, None):
-        with tenant_scope(tenant.pk, is_pipelined=True):
+        with blocked_statement(2) as (statement, unblock), tenant_scope(tenant.pk, is_pipelined=True):
             first = send_prepared("SELECT 1", [])
             answer_so_far()
-            later = send_prepared("SELECT 2 + length(pg_sleep(.2)::text)", [])
-            if read_first is not None:
-                assert (first, later)[read_first].rows() == [(read_first + 1,)]
-                assert (later.cursor.pgresult is None) == (read_first == 0)
+            later = send_prepared(statement, [])
+            if read_first == 0:
+                assert first.rows() == [(1,)]
+                assert later.cursor.pgresult is None
+            unblock()
+            if read_first == 1:
+                assert later.rows() == [(2,)]
         assert (first.rows(), later.rows()) == ([(1,)], [(2,)])
 
 

@@ -14,6 +14,7 @@ from memories.store.readings import CandidateRanks, send_candidates
 from memories.store.search_scope import SearchScope
 from memories.tenancy.queries.prepared import execute_prepared, send_prepared
 from memories.tenancy.scopes import second_tenant_scope, tenant_scope
+from tests.database_locks import blocked_statement
 from tests.database_roles import own_connections
 from tests.factories import FACTORY_NOW, make_memory, make_tenant
 from tests.integration.memories.search_helpers import retrieve_for_test
@@ -38,8 +39,12 @@ def test_second_connection_reads_the_rows_of_the_tenant_while_the_first_is_busy(
     mine, other = make_tenant(), make_tenant()
     make_memory(mine, "tea")
     make_memory(other, "coffee")
-    with second_tenant_scope(mine.pk) as second, tenant_scope(mine.pk, is_pipelined=True):
-        slow = send_prepared("SELECT 1 + length(pg_sleep(.2)::text)", [])
+    with (
+        blocked_statement(1) as (statement, unblock),
+        second_tenant_scope(mine.pk) as second,
+        tenant_scope(mine.pk, is_pipelined=True),
+    ):
+        slow = send_prepared(statement, [])
         second.start_first()
         with second.sending():
             first_rows = send_prepared(TEXTS, [])
@@ -47,7 +52,8 @@ def test_second_connection_reads_the_rows_of_the_tenant_while_the_first_is_busy(
             last_rows = send_prepared(TEXTS, [])
         assert not second.is_open, "no statement can follow the last ones"
         assert first_rows.rows() == last_rows.rows() == [("tea",)]
-        assert slow.cursor.pgresult is None, "which has not ended"
+        assert slow.cursor.pgresult is None
+        unblock()
         assert slow.rows() == [(1,)]
     given_back = idle_connection.getconn()
     try:

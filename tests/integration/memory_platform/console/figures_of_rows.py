@@ -278,7 +278,7 @@ OF_ROWS: Mapping[str, Figure] = {
     "tokens of a partition summary": Figure(
         column(PartitionSummary, "tokens_o200k_base"),
         {
-            "partitions": on("partitions", "agent=field-service .*?compact(?:, old)? #,"),
+            "partitions": on("partitions", "agent=field-service .*?compact(?:, outdated)? #,"),
             "partition": on(
                 "partitions", r"Compact summary version \d+, # tokens", query="partition=agent%3Dfield-service"
             ),

@@ -52,7 +52,7 @@ def by_now() -> dict[str, Any]:
 
 
 def test_acts_on_memories_are_listed_with_their_changes_and_undone(client: Client, tenant: Tenant) -> None:
-    assert "No changes match" in text_of(client.get(page("activity", tenant), {"group": "memories"}))
+    assert "Try a longer time" in text_of(client.get(page("activity", tenant), {"group": "memories"}))
     one, other, third, fourth, _ = make_bakery_memories(tenant)
     with tenant_scope(tenant.pk):
         archive_memory(memory=fourth, **by_now())
@@ -76,6 +76,13 @@ def test_acts_on_memories_are_listed_with_their_changes_and_undone(client: Clien
     assert [row.changes for row in rows if row.label == "Undid: merged memories"] == [[]]
     states = {row.label: row.undo for row in rows}
     assert states["Merged memories"] == states["Changed the kind"] == states["Archived a memory"] == "undone"
+
+
+def test_created_tenant_is_named(client: Client, tenant: Tenant) -> None:
+    with tenant_scope(tenant.pk):
+        record_audit("create_tenant", "tenant", [tenant.pk], tenant_id=tenant.pk, fields=["name"], **by_now())
+    row = next(row for row in rows_of(client, tenant) if row.label == "Created the tenant")
+    assert [target.text for target in row.targets] == [tenant.name]
 
 
 def test_archiving_is_not_undone_after_a_later_act_archived_the_memory(client: Client, tenant: Tenant) -> None:
@@ -133,7 +140,7 @@ def test_approval_is_undone_from_the_list(client: Client, tenant: Tenant) -> Non
     assert as_decided(proposal).state == "proposed"
     reopened, *others = rows_of(client, tenant, group="compactions")
     assert not [row for row in (reopened, *others) if row.undo]
-    assert reopened.note == "Decide on its page"
+    assert reopened.note == "Open its review"
     assert str(proposal.pk) in reopened.note_url
 
 

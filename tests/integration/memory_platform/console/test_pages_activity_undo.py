@@ -37,7 +37,7 @@ from memories.partitions.actions import (
     withdraw_summary,
 )
 from memories.services.partitions.paths import parse_partition
-from memories.services.tenancy.act_labels import ACT_LABELS
+from memories.services.tenancy.act_labels import ACT_LABELS, UNLISTED_LABELS
 from memories.services.tenancy.audit_verbs import UNLISTED
 from memories.store.actions.edit import update_memory
 from memories.tenancy.actions.api_keys import create_api_key
@@ -78,6 +78,7 @@ def test_every_recorded_verb_is_listed_with_an_undo_or_a_note() -> None:
     missing = {verb for verb in verbs if "_" in verb and not verb.endswith("_")} - ACT_LABELS.keys() - {*UNLISTED}
     assert verbs
     assert not missing
+    assert UNLISTED_LABELS.keys() == {*UNLISTED}
     assert NOTES.keys() | UNDO.keys() == ACT_LABELS.keys()
     assert not NOTES.keys() & UNDO.keys()
     assert UNDO.keys() >= UNDONE_WHILE_LATEST | UNDONE_BY_ADMINS

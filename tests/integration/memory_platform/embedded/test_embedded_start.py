@@ -33,7 +33,7 @@ START_MAX_SECONDS = 300.0
 REFUSE_MAX_SECONDS = 120.0
 CHECKPOINT_MAX_SECONDS = 60.0
 #: From a kill to the next process, on a machine with a free core; with n processes for each core, n times as long.
-RESTART_MAX_SECONDS = 3.0
+RESTART_MAX_SECONDS = 10.0
 MIB = 1024 * 1024
 TO_RECOVER = "SELECT pg_current_wal_lsn() - redo_lsn FROM pg_control_checkpoint()"
 PARTS = ("PostgreSQL", "Redis", "worker", "beat", "watcher", "web")

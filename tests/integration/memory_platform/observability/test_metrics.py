@@ -12,6 +12,7 @@ from django.test import Client, override_settings
 from prometheus_client.metrics import MetricWrapperBase
 from prometheus_client.parser import text_string_to_metric_families
 
+from compaction.models import Compaction
 from compaction.pipeline.breakers import note_failure
 from memories.models import Tenant
 from memory_platform.embedded.config import PROJECT
@@ -84,20 +85,51 @@ def test_counts_of_several_processes_are_added_up(tmp_path: Path) -> None:
         assert samples()["memory_platform_contexts_total", "context"] == 4
 
 
-def test_dashboard_and_alerts_name_only_metrics_that_exist() -> None:
-    def existing() -> set[str]:
-        declared = set()
-        for metric in vars(metrics).values():
-            if isinstance(metric, MetricWrapperBase):
-                (family,) = metric.describe()
-                suffixes = ("_bucket", "_sum", "_count") if family.type == "histogram" else ("_total",)
-                declared |= {family.name + suffix for suffix in suffixes}
-        return declared | {name for name, *_ in samples()}
+def labels_of_metrics() -> dict[str, set[str]]:
+    """Return the labels of each sample by its name: those that processes count, and those of a scrape."""
+    labels: dict[str, set[str]] = {}
+    for metric in vars(metrics).values():
+        if isinstance(metric, MetricWrapperBase):
+            (family,) = metric.describe()
+            own = set(metric._labelnames)
+            is_histogram = family.type == "histogram"
+            for suffix in ("_bucket", "_sum", "_count") if is_histogram else ("_total",):
+                labels[family.name + suffix] = own | ({"le"} if suffix == "_bucket" else set())
+    text = Client().get("/metrics").content.decode()
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            labels.setdefault(sample.name, set()).update(sample.labels)
+    return labels
 
-    known = existing()
-    for path in OPS.iterdir():
-        named = set(re.findall(r"memory_platform_\w+", path.read_text()))
-        assert len(named) > 5, path
-        assert named - {"memory_platform_context_step_seconds", "memory_platform_task_seconds"} <= known, path
+
+#: `by (a, b)`, `{a="..."}`, `{{a}}` and `{{ $labels.a }}`.
+LABELS = re.compile(r'by \(([^)]*)\)|(\w+)\s*(?:=~|!~|!=|=)\s*"|\{\{\s*(?:\$labels\.)?(\w+)\s*\}\}')
+
+
+def queries() -> list[str]:
+    """Return each query of the dashboard and of the alert rules, with the texts that name its labels."""
+    dashboard = json.loads((OPS / "grafana-dashboard.json").read_text())
+    targets = [target for panel in dashboard["panels"] for target in panel["targets"]]
+    rules = (OPS / "prometheus_rules.yml").read_text().split("- alert:")[1:]
+    return [f"{target['expr']} {target['legendFormat']}" for target in targets] + rules
+
+
+def test_dashboard_and_alerts_name_only_metrics_and_labels_that_exist() -> None:
+    known = labels_of_metrics()
+    assert len(queries()) > 20
+    for query in queries():
+        named = set(re.findall(r"memory_platform_\w+", re.sub("description: .*", "", query)))
+        assert named, query
+        assert named <= known.keys(), query
+        labels = {each.strip() for found in LABELS.findall(query) for each in "".join(found).split(",")}
+        assert labels <= set().union(*(known[name] for name in named)), query
     dashboard = json.loads((OPS / "grafana-dashboard.json").read_text())
     assert len({panel["id"] for panel in dashboard["panels"]}) == len(dashboard["panels"])
+
+
+def test_alerts_compare_labels_with_values_that_exist() -> None:
+    kinds = {key[1] for key in samples() if key[0] == "memory_platform_backlog_age_seconds"}
+    text = (OPS / "prometheus_rules.yml").read_text()
+    named = {name: set(values.split("|")) for name, values in re.findall(r'(kind|outcome)=~?"([^"]+)"', text)}
+    assert named["kind"] <= kinds
+    assert named["outcome"] <= set(Compaction.State.values)

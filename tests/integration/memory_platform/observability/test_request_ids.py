@@ -84,7 +84,7 @@ def test_error_is_one_json_line() -> None:
         record = logging.LogRecord("a", logging.ERROR, "f", 1, "It %s", ("fails",), sys.exc_info())
     line = json.loads(JsonFormatter().format(record))
     assert (line["level"], line["message"]) == ("ERROR", "It fails")
-    assert line["traceback"].endswith("ValueError: broken")
+    assert line["traceback"].endswith("ValueError")
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,6 +1,9 @@
 """Every edit of the API takes `If-Match`, and every POST that creates takes `Idempotency-Key`."""
 
+from typing import Any
+
 import pytest
+from django.apps import apps
 from django.db import transaction
 from rest_framework.test import APIClient
 
@@ -8,6 +11,8 @@ from memories.models import Tenant
 from tests.integration.memory_platform.rest.test_api_routes import ROUTES, Rows, offered, one_of_everything, whole_state
 from tests.integration.rest_helpers import assert_problem
 from tests.users import api_client
+
+State = dict[str, list[dict[str, Any]]]
 
 STALE = {"If-Match": '"0.5ca1e"'}
 #: POSTs that only read, or set a state again.
@@ -26,8 +31,19 @@ WITH_ETAG_OF_AN_EDIT = {
 }
 #: `test_api_hygiene.py` compares a dry run with the act.
 WITH_OWN_TEST = {"hygiene/<name:name>"}
+#: POSTs without an id that change or erase rows; tests of each compare the ETag.
+UPSERTS = {"memories", "memories/move", "feedback", "golden-questions", "erasures"}
 #: POSTs without an id that replace a row.
-REPLACING = {"retention-policies", "prompts/rollback"}
+REPLACING = {"retention-policies", "prompts/rollback", *UPSERTS}
+#: POSTs of many rows, each of which has its own condition in the body.
+BY_ROW = {"memories/bulk", "import", "golden-questions/bulk"}
+#: POSTs that add a row and change no other.
+ADDING = {
+    *("alert-destinations", "budget-profiles", "profiles", "context", "evaluations", "keys", "links", "partitions"),
+    *("sessions", "snapshots"),
+}
+#: What they, and the POSTs that only read, change in stored rows: the counter of changes that processes compare.
+COUNTED = {("memories.Tenant", "settings_revision")}
 #: Creating POSTs that make no sense for the rows of these tests; they only show that the header is read.
 REFUSED = {
     "compactions/<uuid:compaction_id>/review": "waits for no review",
@@ -81,20 +97,44 @@ def test_edit_passes_with_the_etag_of_its_row_and_is_refused_with_another(admin:
                 transaction.set_rollback(True)
         else:
             unchecked.add(route)
-    assert unchecked == WITH_ETAG_OF_AN_EDIT
+    assert unchecked == WITH_ETAG_OF_AN_EDIT | UPSERTS
 
 
 def test_operation_that_edits_no_row_refuses_if_match_instead_of_ignoring_it(admin: APIClient, tenant: Tenant) -> None:
     rows = one_of_everything(admin)
     before = whole_state(tenant)
     edited = {route for _, route in edits()} | WITH_OWN_TEST
-    adding = [route for route in creating() if route not in edited]
-    assert {"memories", "sessions", "links", "feedback", "context", "keys"} <= set(adding)
-    for route in [*adding, *READING]:
+    assert {route for route in creating() if route not in edited} == ADDING | BY_ROW
+    for route in ADDING | BY_ROW | READING:
         for etag in (STALE["If-Match"], "*"):
             response = rows.call(admin, "post", f"api/v1/{route}", {"If-Match": etag})
             assert_problem(response, 400, "if_match_unsupported", "If-Match")
     assert whole_state(tenant) == before
+
+
+def test_operation_without_if_match_changes_no_stored_row(admin: APIClient, tenant: Tenant) -> None:
+    rows = one_of_everything(admin)
+    changed = {}
+    for route in sorted(ADDING | READING):
+        with transaction.atomic():
+            before = whole_state(tenant)
+            response = rows.call(admin, "post", f"api/v1/{route}")
+            assert response.status_code in {200, 201, 202, 409}, f"{route}: {response.content!r}"
+            after = whole_state(tenant)
+            transaction.set_rollback(True)
+        changed[route] = _changed(before, after) - COUNTED
+    assert {route: found for route, found in changed.items() if found} == {}
+
+
+def _changed(before: State, after: State) -> set[tuple[str, str]]:
+    """Return the tables and columns in which rows differ; a deleted row differs in all."""
+    found = set()
+    for table, rows in before.items():
+        key = apps.get_model(table)._meta.pk.attname
+        now = {row[key]: row for row in after[table]}
+        for row in rows:
+            found |= {(table, name) for name, value in row.items() if now.get(row[key], {}).get(name) != value}
+    return found
 
 
 def _etag(rows: Rows, admin: APIClient, route: str) -> str:

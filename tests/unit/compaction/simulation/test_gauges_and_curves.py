@@ -88,11 +88,14 @@ def test_chart_of_nothing_is_empty() -> None:
 def test_bars_before_and_after_add_up_to_the_plan() -> None:
     turns = _turns(60)
     plan = plan_compaction(turns, window=2000, policy=POLICY, fixed_tokens=130, summary_tokens=100)
-    bars = before_after(plan, turns, PressureParts(2400, 30, 100, 200, 300), window=2000)
-    assert sum(part.value for part in bars.before) == bars.tokens_before == plan.tokens_before + 500
-    assert sum(part.value for part in bars.after) == bars.tokens_after == plan.tokens_after_at_most + 500
+    needed = PressureParts(2408, 30, 100, 200, 300)
+    bars = before_after(plan, turns, needed, window=2000, head_tokens=4)
+    assert sum(part.value for part in bars.before) == bars.tokens_before == needed.tokens == plan.tokens_before + 508
+    assert sum(part.value for part in bars.after) == bars.tokens_after == plan.tokens_after_at_most + 508
     assert {part.name for part in bars.before} == {"directive", "summary", "leaving", "staying", "memories", "reply"}
     assert "leaving" not in {part.name for part in bars.after}
+    first = before_after(plan, turns, needed._replace(messages=2404, summary=0), window=2000, head_tokens=4)
+    assert first.tokens_after == bars.tokens_after
     assert all(part.start_percent + part.width_percent <= 100.01 for part in (*bars.before, *bars.after))
 
 

@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from context.models import BudgetProfile
+from context.profiles.scoring_fields import WeightView, weight_text
+from context.profiles.templatetags.bars import score_legend
 from context.profiles.templatetags.settings import setting_text
 from context.services.profiles.fields import BUDGET_FIELDS
 
@@ -38,3 +40,15 @@ def test_every_whole_number_of_a_profile_has_a_unit() -> None:
     whole = {name for name in BUDGET_FIELDS if type(getattr(profile, name)) is int}
     assert whole
     assert all(all(BUDGET_FIELDS[name].units) for name in whole)
+
+
+@pytest.mark.parametrize(
+    ("weight", "text"),
+    [(0.4, "0.40"), (0.05, "0.05"), (0.125, "0.125"), (1.0, "1.00"), (-1.23456, "−1.235")],
+)
+def test_weight_has_two_or_three_decimals_everywhere(weight: float, text: str) -> None:
+    assert weight_text(weight) == text
+    assert setting_text(weight, "weights.relevance") == [text]
+    assert WeightView("relevance", weight, "", None).text == text
+    legend = score_legend({"relevance": weight})["parts"]
+    assert [part["weight"] for part in legend] == [text]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memories.services.store.text_diff import DiffPiece, diff_words
+from memories.services.store.text_diff import DiffPiece, diff_words, near_changes
 
 TEXTS = st.text(alphabet=st.sampled_from("ab c.\n!é"), max_size=60) | st.text(max_size=60)
 
@@ -67,3 +67,20 @@ def test_of_texts_too_long_to_compare_the_common_ends_stay() -> None:
     middle, other = "x y " * 2_000, "y x x " * 2_000
     pieces = diff_words(f"It begins {middle}and ends", f"It begins {other}and ends")
     assert [pieces[0], pieces[-1]] == [DiffPiece("same", "It begins "), DiffPiece("same", " and ends")]
+
+
+@pytest.mark.parametrize(
+    ("same", "shown"),
+    [
+        (("a\nb\nc\nd\n", "e\nf\ng\n", "h\ni\nj\nk"), ("…\nc\nd\n", "e\nf\ng\n", "h\ni\n…\n")),
+        (("", "1\n2\n3\n4\n5\n", ""), ("", "1\n2\n3\n4\n5\n", "")),
+        (("", "1\n2\n3\n4\n5\n6\n", ""), ("", "1\n2\n…\n5\n6\n", "")),
+    ],
+)
+def test_unchanged_text_far_from_a_change_is_left_out(same: tuple[str, str, str], shown: tuple[str, str, str]) -> None:
+    def pieces(texts: tuple[str, str, str]) -> list[DiffPiece]:
+        first, between, last = (DiffPiece("same", text) for text in texts)
+        found = [first, DiffPiece("removed", "x"), between, DiffPiece("added", "y"), last]
+        return [piece for piece in found if piece.text]
+
+    assert near_changes(pieces(same)) == pieces(shown)

@@ -1,0 +1,69 @@
+"""The tabs of the page *Compare versions*. The URL of each contains the selection of the others."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.urls import reverse
+
+from context.profiles.scoring_profiles import VERSION_MARK, profile_reference
+
+SIDES = ("left", "right")
+#: The parameters of the tab *Contexts* for the versions that the tab *Budget profiles* shows.
+VERSIONS = tuple(f"{side}_version" for side in SIDES)
+#: The tabs, by the URL names of their pages.
+CONTEXTS, SCORING, BUDGETS = "context-compare", "scoring-compare", "budget-compare"
+_LABELS = {CONTEXTS: "Contexts", SCORING: "Scoring profiles", BUDGETS: "Budget profiles"}
+
+
+@dataclass(frozen=True)
+class CompareTab:
+    """One tab: its label, its URL with a query string, and whether it is the current page."""
+
+    label: str
+    address: str
+    is_current: bool
+
+
+def compare_tabs(tenant_id: UUID, current: str, typed: Mapping[str, str]) -> list[CompareTab]:
+    """Return the tabs for the query parameters `typed` of the page `current`.
+
+    `left` and `right` are the sides of the current page: `name@version` for contexts, else `name version`. The URLs
+    contain the other profiles too, on the tab of scoring profiles as `left_budget` and on that of budget profiles as
+    `left_scoring`. Contexts take a budget profile by name; `left_version` keeps its version for the other tabs.
+    """
+    sides = {f"{side}{part}" for side in SIDES for part in ("", "_scoring", "_budget", "_version")}
+    inputs = {name: value for name, value in typed.items() if name not in sides}
+    tabs = {name: dict(inputs) for name in _LABELS}
+    for side in SIDES:
+        scoring, budget = _selected(current, typed, side)
+        name, _, _ = budget.partition(" ")
+        tabs[CONTEXTS] |= {side: _reference(scoring), f"{side}_budget": name, f"{side}_version": budget}
+        tabs[SCORING] |= {side: scoring, f"{side}_budget": budget}
+        tabs[BUDGETS] |= {side: budget, f"{side}_scoring": scoring}
+    return [
+        CompareTab(label, f"{reverse(name, args=[tenant_id])}{_query_string(tabs[name])}", name == current)
+        for name, label in _LABELS.items()
+    ]
+
+
+def _selected(current: str, typed: Mapping[str, str], side: str) -> tuple[str, str]:
+    """Return the scoring profile and the budget profile of a side, each as `name version`, `name` or ""."""
+    own, budget = typed.get(side, ""), typed.get(f"{side}_budget", "")
+    if current == BUDGETS:
+        return typed.get(f"{side}_scoring", ""), own
+    if current == SCORING:
+        return own, budget
+    version = typed.get(f"{side}_version", "")
+    return own.replace(VERSION_MARK, " "), version if version.partition(" ")[0] == budget else budget
+
+
+def _reference(scoring: str) -> str:
+    name, _, version = scoring.partition(" ")
+    return profile_reference(name, int(version)) if version.isdecimal() else scoring
+
+
+def _query_string(parameters: Mapping[str, str]) -> str:
+    set_ones = {name: value for name, value in parameters.items() if value}
+    return f"?{urlencode(set_ones)}" if set_ones else ""

@@ -56,7 +56,7 @@ def _check_partition(tenant: Tenant, path: str) -> None:
 @transaction.atomic
 def retry_erasure(*, erasure: Erasure, is_enqueued: bool = True, by: Actor, now: datetime) -> Erasure:
     """Continue a failed erasure. Raises `Conflict` `not_failed`."""
-    failed = Erasure.objects.for_tenant(erasure.tenant_id).with_id(erasure.pk).filter(state=Erasure.State.FAILED)
+    failed = Erasure.objects.for_tenant(erasure.tenant_id).with_id(erasure.pk).failed()
     if not failed.update(state=Erasure.State.QUEUED, attempts=0, error_code=""):
         raise Conflict("not_failed", "Only a failed erasure can be resumed.")
     record_audit("retry_erasure", "erasure", [erasure.pk], tenant_id=erasure.tenant_id, by=by, now=now)

@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 #: How long a claim lasts after its last batch; counting and searching for quotations renew nothing.
 _LEASE = timedelta(minutes=10)
 #: How long the claim of a command lasts while it counts, which has no time limit.
-_COUNTING_LEASE = timedelta(hours=3)
+_COUNTING_LEASE = timedelta(hours=1)
 #: How long one task works before it leaves the rest to the next, less than its time limit (tasks.py).
 SLICE = timedelta(minutes=3)
 #: Attempts that erased no batch, or whose worker died, before the erasure fails.

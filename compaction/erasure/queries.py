@@ -20,6 +20,7 @@ _DEAD_ROWS = re.compile(r"(\d+) dead row versions? cannot be removed yet")
 
 
 class ErasureQuerySet(ClaimedRows):
+    failed = rows_where(state="failed")
     #: Finished erasures that are not dry runs.
     receipts = rows_where(state="done", is_dry_run=False)
 

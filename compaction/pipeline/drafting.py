@@ -14,6 +14,7 @@ from compaction.pipeline.drafting_input import DraftingClock, DraftingInput
 from compaction.pipeline.fallback import SummariserWithFallback
 from compaction.pipeline.fitting import LostStatement, SummaryFitting
 from compaction.pipeline.journal import JournalEntry, classify_entries, strip_recalled_text
+from compaction.pipeline.notices import left_out_warnings, possible_warnings
 from compaction.pipeline.plans import SessionPlan
 from compaction.pipeline.session_rows import count_text_tokens
 from compaction.pipeline.summarisers import (
@@ -26,6 +27,7 @@ from compaction.pipeline.summarisers import (
 from compaction.pipeline.summarisers.extractive import cited_statement, restore_statements, speaking_messages
 from compaction.services.pipeline.faithfulness import CheckedStatements, SupersededText, check_statements
 from compaction.services.pipeline.generations import generation_warning
+from compaction.services.pipeline.journal_entries import WAITING
 from compaction.services.pipeline.retention.check import (
     RetainedFact,
     RetentionResult,
@@ -34,7 +36,11 @@ from compaction.services.pipeline.retention.check import (
     merge_facts,
 )
 from compaction.services.pipeline.retention.languages import measured_share
-from compaction.services.pipeline.retention.stated import WithdrawnText, stated_turns, without_withdrawn
+from compaction.services.pipeline.retention.stated import (
+    WithdrawnText,
+    stated_turns,
+    without_withdrawn,
+)
 from compaction.services.pipeline.retention.weights import statements_saying, weigh_facts
 from compaction.services.pipeline.statements.extraction import extract_statements, forget_extractions
 from compaction.services.pipeline.statements.model import Statement
@@ -80,8 +86,18 @@ class CompactionDraft:
         return retention_to_record(self.retention)
 
     def needs_review(self, retention_floor: float) -> bool:
-        """Return whether the summary retains too little or its retention is not measured; never without a summary."""
-        return bool(self.summary.text) and self.retention.waits_for_review(retention_floor)
+        """Return whether a person has to approve the summary; never without a summary.
+
+        It retains too little, its retention is not measured, or it or a fact may instruct the assistant.
+        """
+        is_unsure = self.possible_instructions or self.retention.waits_for_review(retention_floor)
+        return bool(self.summary.text and is_unsure)
+
+    @property
+    def possible_instructions(self) -> int:
+        """The number of texts in summary and new facts that may instruct the assistant."""
+        new = [entry.statement for entry in self.journal if entry.status in WAITING]
+        return len({one.text for one in (*self.summary.statements, *new) if one.is_possible_instruction})
 
 
 def draft_summary(
@@ -97,10 +113,11 @@ def draft_summary(
         journal = drafting.journal() if task.policy.has_journal else []
         on_step("journaled")
         summary, retention = drafting.with_lost_facts(summary, journal)
+        left_out = left_out_warnings(drafting.turns)
         on_step("checked")
     finally:
         forget_extractions()
-    return CompactionDraft(
+    draft = CompactionDraft(
         summary=summary,
         summary_tokens=drafting.count(HEADING + summary.text),
         journal=journal,
@@ -109,6 +126,7 @@ def draft_summary(
         is_fallback=drafting.is_fallback,
         notices=drafting.notices,
     )
+    return replace(draft, notices=[*draft.notices, *left_out, *possible_warnings(draft.possible_instructions)])
 
 
 def masked_span_turns(plan: SessionPlan) -> list[SessionTurn]:
@@ -139,17 +157,18 @@ class _Drafting:
         return [*self._notices, *self._summariser.notices]
 
     @cached_property
-    def _turns(self) -> list[SessionTurn]:
+    def turns(self) -> list[SessionTurn]:
+        """The turns that the summary is about."""
         return masked_span_turns(self._task.plan)
 
     @cached_property
     def _own(self) -> list[SessionTurn]:
         """The turns without the text that the session's keys received in contexts."""
-        own = self._without_recalled(self._turns)
+        own = self._without_recalled(self.turns)
         # A user's message that seems to consist only of recalled text may imitate a fence.
         left_out = sum(
             turn.role == Message.Role.USER and bool(turn.content.strip()) and not one.content.strip()
-            for turn, one in zip(self._turns, own, strict=True)
+            for turn, one in zip(self.turns, own, strict=True)
         )
         if left_out:
             detail = (
@@ -161,7 +180,7 @@ class _Drafting:
     @cached_property
     def _extracted(self) -> list[Statement]:
         """The statements that the rules find, except those that later ones replaced."""
-        return extract_statements(speaking_messages(self._turns))
+        return extract_statements(speaking_messages(self.turns))
 
     def summary(self) -> SummaryResult:
         """Return the summary by the model or, if that fails permanently, by rules."""
@@ -170,7 +189,7 @@ class _Drafting:
             self._notices.append(ContextWarning("accuracy_degrades", warning))
         self._fitting = self._fitting_into(task.plan.plan.summary_budget_tokens)
         summary_task = SummaryTask(
-            messages=self._turns,
+            messages=self.turns,
             earlier=self._supported_earlier(),
             budget_tokens=self._fitting.budget_tokens,
             longest_tokens=self._longest_tokens(),
@@ -298,7 +317,7 @@ class _Drafting:
     def _fitting_into(self, summary_tokens: int) -> SummaryFitting:
         """Fit statements into a summary of this many tokens, less those of its heading."""
         budget_tokens = max(summary_tokens - self.count(HEADING), 1)
-        return SummaryFitting([str(turn.id) for turn in self._turns], budget_tokens, self.count)
+        return SummaryFitting([str(turn.id) for turn in self.turns], budget_tokens, self.count)
 
     def _checked_summary(self, summary: SummaryResult, summary_task: SummaryTask) -> SummaryResult:
         checked = self._checked(summary.statements, summary_task.earlier)
@@ -316,7 +335,7 @@ class _Drafting:
             for one in self._extracted
             for old in one.replaces
         ]
-        return check_statements(statements, self._turns, earlier=earlier, superseded=superseded)
+        return check_statements(statements, self.turns, earlier=earlier, superseded=superseded)
 
     def _note_dropped(self, count: int, where: str) -> None:
         what = "statement of the model was" if count == 1 else "statements of the model were"

@@ -92,6 +92,7 @@ class JournalEntry:
             "memory_id": str(self.memory_id) if self.memory_id else None,
             "status": self.status,
             "replaced_memory_ids": [str(memory_id) for memory_id in self.replaced],
+            "is_possible_instruction": self.statement.is_possible_instruction,
         }
 
 
@@ -243,7 +244,7 @@ def _replacing(
     """Return the entries, each new one with the memories that it replaces.
 
     Candidates are the nearest and, without vectors, those that share words. `nearest` is None if no vectors were
-    compared.
+    compared. A possible instruction replaces nothing.
     """
     found: list[JournalEntry] = []
     with tenant_scope(session.tenant_id):
@@ -253,7 +254,7 @@ def _replacing(
         stored = set(rows.with_ids({memory.pk for near in (nearest or {}).values() for memory in near}).ids())
         for entry in in_time(entries):
             text = entry.statement.text
-            if entry.status == NEW:
+            if entry.status == NEW and not entry.statement.is_possible_instruction:
                 candidates = [memory for memory in (nearest or {}).get(text, ()) if memory.pk in stored]
                 candidates += unread.matching(text)[:WORDS_COMPARED] if has_unread else []
                 older = dict.fromkeys(memory.pk for memory in candidates if replaces(text, memory.content))

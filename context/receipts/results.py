@@ -228,7 +228,7 @@ class ContextWarning:
     code: str
     detail: str
 
-    def as_answer(self) -> dict[str, str]:
+    def as_answer(self) -> dict[str, Any]:
         return dict(vars(self))
 
 

@@ -1,8 +1,11 @@
-"""Claim background work in turn: one tenant cannot occupy all workers (ADR-0127)."""
+"""Claim background work in turn: one tenant cannot occupy all processes of a worker (ADR-0127, ADR-0350)."""
 
 from datetime import datetime
+from functools import cache
 from typing import Any
 from uuid import UUID
+
+from django.apps import apps
 
 from memories.models import Tenant
 from memories.tenancy.queries.rows import ClaimedRows
@@ -10,6 +13,8 @@ from memories.tenancy.scopes import tenant_scope
 
 #: Maximum jobs of one kind and tenant that workers run at the same time: half of a worker's processes.
 TENANT_CLAIMS_MAX = 2
+#: Maximum jobs of all kinds of a tenant at the same time, so that one of a worker's four processes serves the others.
+TENANT_CLAIMS_OF_ALL_KINDS_MAX = 3
 
 
 def claim_in_turn(
@@ -20,7 +25,20 @@ def claim_in_turn(
     The row then stays in the queue. Workers that claim at the same moment wait for each other. Call inside a scope.
     """
     lock_claims(tenant_id)
-    return rows.running_at(now).count() < most and bool(rows.claim(row_id, now=now, until=until))
+    is_free = rows.running_at(now).count() < most and _running(tenant_id, now) < TENANT_CLAIMS_OF_ALL_KINDS_MAX
+    return is_free and bool(rows.claim(row_id, now=now, until=until))
+
+
+def _running(tenant_id: UUID, now: datetime) -> int:
+    """Return how many jobs of a tenant are running, of all kinds."""
+    return sum(model.objects.for_tenant(tenant_id).running_at(now).count() for model in _claimed_models())
+
+
+@cache
+def _claimed_models() -> list[Any]:
+    """Return the models of jobs, also those of other apps."""
+    models: list[Any] = list(apps.get_models())
+    return [model for model in models if isinstance(model._default_manager.all(), ClaimedRows)]
 
 
 def lock_claims(tenant_id: UUID) -> None:

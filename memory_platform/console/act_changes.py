@@ -93,4 +93,4 @@ def _value(field: str, value: Any) -> str:
     if isinstance(value, list):
         return f"{len(value):,}"
     text = "none" if value is None else str(value) or ("(root)" if field == "partition_path" else "(empty)")
-    return text if len(text) <= _VALUE_CHARACTERS else f"{text[: _VALUE_CHARACTERS - 1]}…"
+    return text if len(text) <= _VALUE_CHARACTERS else f"{text[: _VALUE_CHARACTERS - 1].rstrip()}…"

@@ -133,7 +133,7 @@ def act_target(
     if page is not None and (is_admin or not page.admins_only):
         url = reverse(page.name, args=[tenant_id, *page.args])
         url = f"{url}?{urlencode(page.query)}" if page.query else url
-    return ActTarget(text if len(text) <= _EXCERPT_CHARACTERS else f"{text[: _EXCERPT_CHARACTERS - 1]}…", url)
+    return ActTarget(text if len(text) <= _EXCERPT_CHARACTERS else f"{text[: _EXCERPT_CHARACTERS - 1].rstrip()}…", url)
 
 
 def _unnamed(kind: str, target_id: str) -> str:

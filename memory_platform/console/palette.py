@@ -23,26 +23,36 @@ from memory_platform.web.roles import Role
 
 @dataclass(frozen=True)
 class Command:
-    """An action of a page: its label, the URL name of the page, and the lowest role that may perform it."""
+    """An action of a page: its label, the URL name of the page, and the lowest role that may perform it.
+
+    `words` find it too, but are not shown.
+    """
 
     label: str
     name: str
     role: Role = Role.OPERATOR
     anchor: str = ""
+    words: str = ""
 
 
 COMMANDS: Sequence[Command] = (
-    Command("Add memory", "memory-new"),
-    Command("Import memories", "memory-import-export"),
-    Command("Preview a context", "context-preview", Role.VIEWER),
-    Command("Explain a memory", "context-explain", Role.VIEWER),
-    Command("Compare versions", "context-compare", Role.VIEWER),
-    Command("New golden question", "golden-new"),
-    Command("New snapshot", "snapshots"),
-    Command("Edit the memo", "memo"),
-    Command("New API key", "api-keys", Role.ADMIN, anchor="#id_name"),
-    Command("Invite a member", "members", Role.ADMIN, anchor="#invite-title"),
-    Command("Erase data", "erase", Role.ADMIN),
+    Command("Add memory", "memory-new", words="new create store"),
+    Command("Import memories", "memory-import-export", words="upload csv json lines file"),
+    Command("Export memories", "memory-import-export", anchor="#id_export_partition", words="download csv json lines"),
+    Command("Preview a context", "context-preview", Role.VIEWER, words="query budget"),
+    Command("Explain a memory", "context-explain", Role.VIEWER, words="why missing excluded"),
+    Command("Compare versions", "context-compare", Role.VIEWER, words="difference profiles"),
+    Command("Compact a session", "sessions", words="compaction summarise conversation"),
+    Command("Start an evaluation", "evaluations", anchor="#start", words="run measure corpus"),
+    Command("New golden question", "golden-new", words="add create expected"),
+    Command("New scoring profile", "scoring-profiles", anchor="#new-title", words="add create weights"),
+    Command("Assign a budget profile", "budget-assignments", words="assignment"),
+    Command("Assign a scoring profile", "scoring-assignments", words="assignment"),
+    Command("New snapshot", "snapshots", words="add create"),
+    Command("Edit the memo", "memo", words="change"),
+    Command("New API key", "api-keys", Role.ADMIN, anchor="#id_name", words="add create agent"),
+    Command("Invite a member", "members", Role.ADMIN, anchor="#invite-title", words="add user person"),
+    Command("Erase data", "erase", Role.ADMIN, words="delete"),
 )
 #: Pages outside of a tenant.
 _OTHER_PAGES = {
@@ -62,8 +72,8 @@ def find_commands(tenant_id: UUID, role: Role, text: str, *, now: datetime) -> l
     """
     words = text.casefold().split()
     groups = [
-        SearchGroup("actions", "Actions", _matching(_actions(tenant_id, role), words)),
-        SearchGroup("pages", "Pages", _matching(_pages(tenant_id, role), words)),
+        SearchGroup("actions", "Actions", list(_actions(tenant_id, role, words))),
+        SearchGroup("pages", "Pages", [row for row in _pages(tenant_id, role) if _begins(row.text, row.detail, words)]),
     ]
     if len(text) >= SEARCH_CHARACTERS_MIN:
         groups += [memory_group(tenant_id, text, now=now), session_group(tenant_id, text)]
@@ -71,15 +81,16 @@ def find_commands(tenant_id: UUID, role: Role, text: str, *, now: datetime) -> l
     return [group for group in groups if group.hits]
 
 
-def _matching(results: Iterator[GlobalSearchResult], words: Sequence[str]) -> list[GlobalSearchResult]:
-    """Return the results in whose name or group each word begins a word: "review" does not match "Preview"."""
-    begins = [re.compile(rf"(?<!\w){re.escape(word)}") for word in words]  # \b finds no word that begins with a sign
-    return [row for row in results if all(each.search(f"{row.text} {row.detail}".casefold()) for each in begins)]
+def _begins(text: str, more: str, words: Sequence[str]) -> bool:
+    """Whether each word begins a word of the texts: "review" does not match "Preview"."""
+    searched = f"{text} {more}".casefold()
+    # \b finds no word that begins with a sign
+    return all(re.search(rf"(?<!\w){re.escape(word)}", searched) for word in words)
 
 
-def _actions(tenant_id: UUID, role: Role) -> Iterator[GlobalSearchResult]:
+def _actions(tenant_id: UUID, role: Role, words: Sequence[str]) -> Iterator[GlobalSearchResult]:
     for command in COMMANDS:
-        if role.includes(command.role):
+        if role.includes(command.role) and _begins(command.label, command.words, words):
             yield GlobalSearchResult(address_in(tenant_id, command.name) + command.anchor, command.label)
 
 

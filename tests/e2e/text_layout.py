@@ -10,7 +10,7 @@ _FIND = """() => {
   const style = (one) => styles.get(one) || styles.set(one, getComputedStyle(one)).get(one);
   const called = (one) => `${one.tagName.toLowerCase()} "${one.textContent.trim().replace(/\\s+/g, ' ').slice(0, 60)}"`;
   const scrolls = (value) => value === 'auto' || value === 'scroll';
-  const isLimited = (css) => css.textOverflow === 'ellipsis' || css.webkitLineClamp !== 'none';
+  const isLimited = (css) => css.textOverflow === 'ellipsis' || css.getPropertyValue('--lines');
   const check = (rect, parent) => {
     for (let one = parent; one && one !== document.body; one = one.parentElement) {
       const css = style(one), edge = one.getBoundingClientRect();

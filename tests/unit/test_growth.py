@@ -375,6 +375,8 @@ PIECES = {
     "announced dates": "from May 1 on ",
     "numbers in words": "two hundred and ",
     "fences": "<recalled nonce=a> [memory-",
+    "single quotation marks": "'a ",
+    "addressees": "note to ai ",
 }
 #: What reads a text that anyone may have written, sentence by sentence or as a whole.
 READERS: dict[str, tuple[Callable[[str], object], int]] = {

@@ -70,7 +70,7 @@ class Command(PlatformCommand):
     def _resumed(self, tenant: Tenant, erasure_id: UUID) -> UUID:
         with tenant_scope(tenant.pk):
             rows = Erasure.objects.for_tenant(tenant.pk).with_id(erasure_id)
-            for failed in rows.filter(state=Erasure.State.FAILED):
+            for failed in rows.failed():
                 retry_erasure(erasure=failed, is_enqueued=False, by=self.actor, now=timezone.now())
         return erasure_id
 

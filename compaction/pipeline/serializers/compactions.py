@@ -227,6 +227,17 @@ class RetentionOutput(serializers.Serializer[Any]):
         return {**counts, "share": instance.get("share"), "not_measured": instance.get("not_measured") or None}
 
 
+class CompactionWarningOutput(WarningOutput):
+    """A warning about a compaction and the messages that it is about."""
+
+    messages = serializers.ListField(
+        child=serializers.IntegerField(),
+        default=list,
+        read_only=True,
+        help_text="For `instructions_left_out`: the numbers (`sequence`) of up to 50 messages with these paragraphs.",
+    )
+
+
 class CompactionRowOutput(serializers.Serializer[Any]):
     """A compaction in a list."""
 
@@ -253,7 +264,7 @@ class CompactionRowOutput(serializers.Serializer[Any]):
         help_text="A constraint is missing that the previous summary did not lose; a warning `constraint_missing` says"
         " so. The summary is applied but stays in the review queue until a person reviews it."
     )
-    warnings = WarningOutput(many=True)
+    warnings = CompactionWarningOutput(many=True)
     is_edited = serializers.BooleanField()
     edit_version = serializers.IntegerField()
     error = FailureOutput(allow_null=True, source="*")
@@ -266,6 +277,9 @@ class CompactionRowOutput(serializers.Serializer[Any]):
     decision_reason = serializers.CharField(allow_blank=True)
     replaces = serializers.UUIDField(allow_null=True, source="replaces_id")
     previous = serializers.UUIDField(allow_null=True, source="previous_id")
+
+
+_POSSIBLE_INSTRUCTION = "It may instruct the assistant, so it is stored only after approval."
 
 
 class SummaryStatementOutput(serializers.Serializer[Any]):
@@ -281,11 +295,12 @@ class SummaryStatementOutput(serializers.Serializer[Any]):
     replaces = serializers.ListField(
         child=serializers.CharField(), help_text="Earlier statements on the same subject that it replaced."
     )
+    is_possible_instruction = serializers.BooleanField(help_text=_POSSIBLE_INSTRUCTION)
 
     def to_representation(self, instance: Mapping[str, Any] | CitedStatement) -> Any:
-        """Return the statement; older records do not say what they replace."""
+        """Return the statement; older records have fewer fields."""
         record = instance.as_record() if isinstance(instance, CitedStatement) else instance
-        return super().to_representation({"replaces": [], **record})
+        return super().to_representation({"replaces": [], "is_possible_instruction": False, **record})
 
 
 class JournalEntryOutput(serializers.Serializer[Any]):
@@ -302,10 +317,11 @@ class JournalEntryOutput(serializers.Serializer[Any]):
     replaced_memory_ids = serializers.ListField(
         child=serializers.UUIDField(), help_text="The memories that it replaces, or will replace once stored."
     )
+    is_possible_instruction = serializers.BooleanField(help_text=_POSSIBLE_INSTRUCTION)
 
     def to_representation(self, instance: Mapping[str, Any]) -> Any:
-        """Return the entry; older records do not say what they replace."""
-        return super().to_representation({"replaced_memory_ids": [], **instance})
+        """Return the entry; older records have fewer fields."""
+        return super().to_representation({"replaced_memory_ids": [], "is_possible_instruction": False, **instance})
 
 
 #: The classes of facts, for readers of the schema.

@@ -99,6 +99,7 @@ def cited_statement(statement: Statement, old: Collection[tuple[str, tuple[str, 
         is_edited=statement.is_edited,
         worth=round(statement.worth, 3),
         replaces=tuple(one.text for one in statement.replaces),
+        is_possible_instruction=statement.is_possible_instruction,
     )
 
 

@@ -4,7 +4,7 @@ import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from enum import StrEnum
 from functools import cached_property
@@ -140,6 +140,11 @@ class Source:
         return stems
 
     @cached_property
+    def possible_instruction_stems(self) -> Set[str]:
+        """The stems of its sentences that may instruct the assistant."""
+        return {stem for one in self._sentences if one.is_possible_instruction for stem in shared_stems(one.text)}
+
+    @cached_property
     def speaker_stems(self) -> Set[str]:
         """The stems of the speaker's name."""
         return shared_stems(self.turn.name) if self.turn else self.stems
@@ -216,10 +221,16 @@ def check_statements(
         if flaw is None and any(one.is_asserted_by(statement) for one in superseded):
             flaw = Flaw.SUPERSEDED
         if flaw is None:
-            kept.append(statement)
+            kept.append(replace(statement, is_possible_instruction=_may_instruct(statement.text, cited)))
         else:
             flaws.append(flaw)
     return CheckedStatements(tuple(kept), tuple(flaws))
+
+
+def _may_instruct(statement: str, cited: Sequence[Source]) -> bool:
+    """Whether the cited sentences that may instruct the assistant say it."""
+    stems = [source.possible_instruction_stems for source in cited]
+    return any(stems) and share_in(shared_stems(statement), *stems) >= SUPPORTED_SHARE_MIN
 
 
 def find_flaw(statement: str, sources: CitedSources) -> Flaw | None:

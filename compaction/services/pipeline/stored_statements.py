@@ -26,7 +26,8 @@ class CitedStatement:
     """A text and its cited messages. `is_from_earlier`: from the former summary; `is_edited`: by a person, always kept.
 
     `replaces` are the texts of earlier statements that it replaced, `worth` the probability that a reader would keep it
-    (1 for those of a model or a person).
+    (1 for those of a model or a person). `is_possible_instruction`: it may instruct the assistant, so a person has to
+    approve it.
     """
 
     text: str
@@ -38,6 +39,7 @@ class CitedStatement:
     is_edited: bool = False
     replaces: tuple[str, ...] = ()
     worth: float = 1.0
+    is_possible_instruction: bool = False
 
     def as_record(self) -> dict[str, Any]:
         """Return the statement as JSON."""
@@ -47,7 +49,7 @@ class CitedStatement:
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Self:
-        """Return the statement of a stored record; older records do not say what it replaced."""
+        """Return the statement of a stored record; older records have fewer fields."""
         stated_on = date.fromisoformat(record["stated_on"]) if record.get("stated_on") else None
         tuples = {"message_ids": tuple(record["message_ids"]), "replaces": tuple(record.get("replaces", ()))}
         return cls(**{**record, **tuples, "stated_on": stated_on})

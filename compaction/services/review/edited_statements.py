@@ -48,7 +48,8 @@ def parse_statements(text: str, before: Sequence[CitedStatement], messages: Mapp
     ids = list(messages)
     for place, words, day in _sentences(rest, days, leads):
         if nearest := former.most_like(words, 1):
-            edited = replace(before[nearest[0]], text=words, is_edited=True, is_from_earlier=False)
+            old = replace(before[nearest[0]], is_from_earlier=False, is_possible_instruction=False)
+            edited = replace(old, text=words, is_edited=True)
         else:
             cited = tuple(ids[number] for number in sources.most_like(words, _SOURCES_MAX))
             edited = CitedStatement(words, cited, stated_on=day, is_edited=True)

@@ -7,6 +7,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from memories.models import Tenant
 from tests.e2e.console import QUESTION, on_a_phone, open_preview
+from tests.factories import make_memory
 from tests.integration.page_helpers import page
 from tests.users import api_client, new_key
 
@@ -146,3 +147,19 @@ def test_figure_of_an_agent_leads_to_its_contexts_and_new_ones_appear(console: P
     expect(console.locator("[hx-trigger^=every]")).to_have_count(0)
     console.get_by_role("link", name=QUESTION).click()
     expect(console.locator("[aria-labelledby=asked-title]")).to_contain_text("an agent")
+
+
+def test_long_text_ends_with_a_whole_line_that_fades_and_opens(console: Page, acme: Tenant) -> None:
+    make_memory(acme, "ERR_4012 means that the sensor is wet. " * 20, partition="agent=support", is_embedded=True)
+    open_preview(console, acme, max_tokens=2000)
+    blocks = console.locator("#result .block")
+    long, short = (blocks.filter(has_text=text).first for text in ("wet. ERR_4012", "Frau Brodersen"))
+    lines = "(text) => text.clientHeight / parseFloat(getComputedStyle(text).lineHeight)"
+    mask = "(text) => getComputedStyle(text).maskImage"
+    text = long.locator(".block-text")
+    assert text.evaluate(lines) == pytest.approx(3, abs=0.1)
+    assert text.evaluate(mask) != "none"
+    assert short.locator(".block-text").evaluate(mask) == "none"
+    long.locator(".block-more > summary").click()
+    expect(text).to_have_css("mask-image", "none")
+    assert text.evaluate("(text) => text.scrollHeight === text.clientHeight")

@@ -21,6 +21,7 @@ INTENDED = [
     '<span style="position: absolute; width: 1px; height: 1px; overflow: hidden">Position</span><h2>Contexts</h2>',
     "<details><summary>More</summary>, budget<table><tr><td>text</td></tr></table></details><h2>Contexts</h2>",
     "<table><tr><td>text</td><td>next</td></tr></table>",
+    '<p style="--lines: 1; width: 60px; max-height: 1lh; overflow: hidden">The first line of several</p>',
 ]
 
 

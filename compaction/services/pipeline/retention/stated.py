@@ -5,7 +5,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from compaction.services.pipeline.retention.check import RetainedFact
-from compaction.services.pipeline.statements.filters import is_hedged, is_injection, is_question
+from compaction.services.pipeline.statements.filters import is_hedged, is_question
+from compaction.services.pipeline.statements.instructions import (
+    InstructionStrength,
+    has_instructions,
+    instruction_strengths,
+)
 from compaction.services.pipeline.statements.languages import language_of, load_language
 from compaction.services.pipeline.statements.sentences import SentenceRole, SourceSentence, split_sentences
 from compaction.services.sessions.drafts import ASSISTANT_ROLE, TOOL_ROLE
@@ -28,33 +33,47 @@ class SentenceStatus(StrEnum):
 
 @dataclass(frozen=True)
 class TurnSentence:
-    """A whole sentence of a turn and its status."""
+    """A whole sentence of a turn, its status, and whether it may instruct the assistant."""
 
     text: str
     status: SentenceStatus
+    is_possible_instruction: bool = False
 
 
 def turn_sentences(turn: SessionTurn) -> list[TurnSentence]:
     """Return the sentences of a turn in order.
 
-    Tool output is not stated. Quotations, pasted code and tables, and paragraphs with orders against the assistant's
-    own are quoted. What an assistant only proposes is hedged.
+    Tool output is not stated. Quotations, pasted code and tables, and paragraphs with instructions to the assistant
+    are quoted. What an assistant only proposes is hedged.
     """
     language = language_of(turn.content, _DEFAULT)
     sentences = split_sentences(turn.content, language)
-    injected = {one.paragraph for one in sentences if is_injection(one.text, language)}
+    strengths = instruction_strengths(sentences, turn.content, turn.role)
 
-    def status(sentence: SourceSentence) -> SentenceStatus:
+    def status(sentence: SourceSentence, strength: InstructionStrength) -> SentenceStatus:
         if turn.role == TOOL_ROLE:
             return SentenceStatus.TOOL
-        if sentence.role in _NOT_OWN or sentence.paragraph in injected:
+        if sentence.role in _NOT_OWN or strength == InstructionStrength.CERTAIN:
             return SentenceStatus.QUOTED
         if is_question(sentence.text):
             return SentenceStatus.QUESTION
         is_proposed = turn.role == ASSISTANT_ROLE and is_hedged(sentence.text, language)
         return SentenceStatus.HEDGED if is_proposed else SentenceStatus.STATED
 
-    return [TurnSentence(one.text, status(one)) for one in sentences]
+    return [
+        TurnSentence(one.text, status(one, strength), strength == InstructionStrength.POSSIBLE)
+        for one, strength in zip(sentences, strengths, strict=True)
+    ]
+
+
+def instruction_paragraphs(turn: SessionTurn) -> int:
+    """Return the number of paragraphs of a turn that certainly instruct the assistant, and so are left out."""
+    if not has_instructions(turn.content):
+        return 0
+    sentences = split_sentences(turn.content, language_of(turn.content, _DEFAULT))
+    strengths = instruction_strengths(sentences, turn.content, turn.role)
+    certain = InstructionStrength.CERTAIN
+    return len({one.paragraph for one, strength in zip(sentences, strengths, strict=True) if strength == certain})
 
 
 def stated_sentences(turn: SessionTurn) -> list[str]:

@@ -7,6 +7,11 @@ from functools import cached_property, lru_cache
 
 from compaction.services.pipeline.statements import filters
 from compaction.services.pipeline.statements.dates import resolve_dates
+from compaction.services.pipeline.statements.instructions import (
+    InstructionStrength,
+    has_instructions,
+    instruction_strengths,
+)
 from compaction.services.pipeline.statements.kinds import BINDING
 from compaction.services.pipeline.statements.model import (
     PART_DISTANCE_MAX,
@@ -76,6 +81,7 @@ class _Run:
     message_ids: tuple[str, ...]
     subject: str
     share: float
+    is_possible_instruction: bool = False
 
 
 class _Extraction:
@@ -115,7 +121,10 @@ class _Extraction:
             read, sentence = self._parsed[number], self._parsed[number].sentences[place]
             message = read.message
             predicted = self._predictions[number][place]
-            claims.append(Claim(sentence.text, message.speaker, message.role, number, read.language, predicted))
+            can_replace = self._strengths[number][place] == InstructionStrength.NONE
+            claims.append(
+                Claim(sentence.text, message.speaker, message.role, number, read.language, predicted, can_replace)
+            )
         before = len(self._earlier)
         return {
             number - before: one if one.by is None else replace(one, by=one.by - before)
@@ -127,7 +136,7 @@ class _Extraction:
         read, predicted = self._parsed[number], self._predictions[number][place]
         sentence = read.sentences[place]
         current = 1.0 - self._outdated[index].probability
-        if predicted.worth < WORTH_MIN or not self._is_stated(number, sentence):
+        if predicted.worth < WORTH_MIN or not self._is_stated(number, place):
             return None
         run = self._run(number, place)
         kind = self._kind(number, sentence, predicted)
@@ -145,12 +154,13 @@ class _Extraction:
             claim=claim if claim != text else "",
             worth=predicted.worth * run.share * current,
             lasting=predicted.lasting * run.share * current,
+            is_possible_instruction=run.is_possible_instruction,
         )
 
-    def _is_stated(self, number: int, sentence: SourceSentence) -> bool:
-        """Whether it is neither an order in pasted text nor an option of the assistant that nobody chose."""
-        read = self._parsed[number]
-        if sentence.paragraph in self._injected[number]:
+    def _is_stated(self, number: int, place: int) -> bool:
+        """Whether it is neither an instruction to the assistant nor an option of the assistant that nobody chose."""
+        read, sentence = self._parsed[number], self._parsed[number].sentences[place]
+        if self._strengths[number][place] == InstructionStrength.CERTAIN:
             return False
         is_proposed = read.message.role == ASSISTANT_ROLE and filters.is_hedged(sentence.text, read.language)
         return not is_proposed or self._is_taken_up(number)
@@ -163,12 +173,12 @@ class _Extraction:
         return filters.is_yes(after.message.content, after.language)
 
     @cached_property
-    def _injected(self) -> Sequence[frozenset[int]]:
-        """The paragraphs of each message that give orders to an assistant."""
-        return [
-            frozenset(one.paragraph for one in read.sentences if filters.is_injection(one.text, read.language))
-            for read in self._parsed
-        ]
+    def _strengths(self) -> Sequence[Sequence[InstructionStrength]]:
+        """For each sentence of each message, how strong the evidence is that it instructs the assistant."""
+        return [instruction_strengths(read.sentences, read.message.content, read.message.role) for read in self._parsed]
+
+    def _is_possible(self, number: int, place: int) -> bool:
+        return self._strengths[number][place] == InstructionStrength.POSSIBLE
 
     def _kind(self, number: int, sentence: SourceSentence, predicted: Prediction) -> StatementKind | None:
         """Return the kind of a sentence; None for an answered question, and for system text that is not binding."""
@@ -205,7 +215,8 @@ class _Extraction:
         text = claim if first == place else read.opened(self._words(number, first, last))
         if not text or filters.is_unfit(text):
             return None
-        return _Run(text, claim, (read.message.id,), read.message.speaker, share)
+        is_possible = self._is_possible(number, place)
+        return _Run(text, claim, (read.message.id,), read.message.speaker, share, is_possible)
 
     def _words(self, number: int, first: int, last: int) -> str:
         """The words of a message from one of its sentences to another."""
@@ -241,10 +252,10 @@ class _Extraction:
         return self._words(number, place, self._last_fragment(number, place))
 
     def _is_context(self, number: int, place: int, claim: int) -> bool:
-        """Whether a sentence is in the same text as the claim and gives no orders."""
+        """Whether a sentence is in the same text as the claim and does not instruct the assistant."""
         sentence, claimed = (self._parsed[number].sentences[one] for one in (place, claim))
         is_same = (sentence.paragraph, sentence.role) == (claimed.paragraph, claimed.role)
-        return is_same and sentence.paragraph not in self._injected[number]
+        return is_same and self._strengths[number][place] != InstructionStrength.CERTAIN
 
     def _pair(self, number: int, place: int, share: float) -> _Run | None:
         """A reply with the question with which another speaker ended, word for word."""
@@ -260,11 +271,12 @@ class _Extraction:
         reply = filters.strip_emoji(self._reply(number, place))
         label = f"{read.message.speaker}: " if read.message.speaker else ""
         text = f'"{question_text}" – {label}{reply}'
-        if filters.is_unfit(text) or filters.is_injection(question_text, before.language):
+        if filters.is_unfit(text) or self._strengths[number - 1][question] == InstructionStrength.CERTAIN:
             return None
+        is_possible = self._is_possible(number, place) or self._is_possible(number - 1, question)
         is_clear = 1.0 - self._predictions[number - 1][question].forms[Form.NONE]
         ids = (before.message.id, read.message.id)
-        return _Run(text, text, ids, before.message.speaker, share * is_clear)
+        return _Run(text, text, ids, before.message.speaker, share * is_clear, is_possible)
 
 
 def _once(statements: Sequence[Statement]) -> list[Statement]:
@@ -286,12 +298,21 @@ def _without_parts(statements: Sequence[Statement]) -> list[Statement]:
 
 
 def first_sentences(messages: Sequence[StatementMessage]) -> Iterator[Statement]:
-    """Yield the first piece of each message, for a span without any statement; long ones end at a word."""
+    """Yield the first piece of each message, for a span without any statement; long ones end at a word.
+
+    That of a message with instructions to the assistant is marked, because a span needs some text.
+    """
     for message in messages:
         text = shorten(" ".join(message.content.split()), OPENING_CHARACTERS_MAX)
         label = f"{message.speaker}: " if message.speaker else ""
         yield Statement(
-            f"{label}{text}", (message.id,), StatementKind.FACT, message.speaker, message.stated_on, worth=WORTH_MIN
+            f"{label}{text}",
+            (message.id,),
+            StatementKind.FACT,
+            message.speaker,
+            message.stated_on,
+            worth=WORTH_MIN,
+            is_possible_instruction=has_instructions(message.content),
         )
 
 

@@ -1,4 +1,4 @@
-"""Filters for sentences that cannot be statements: questions, options, orders in pasted text, overlong runs."""
+"""Filters for sentences that cannot be statements: questions, options, overlong runs."""
 
 import re
 
@@ -37,11 +37,6 @@ def is_question(text: str) -> bool:
 def is_hedged(text: str, language: Language) -> bool:
     """Return whether the sentence names a possibility or an option rather than a fact."""
     return language.has_cue("hedges", text)
-
-
-def is_injection(text: str, language: Language) -> bool:
-    """Return whether the text orders an assistant to ignore its instructions or to store something as true."""
-    return language.has_cue("injections", text)
 
 
 def is_left_open(text: str, language: Language) -> bool:

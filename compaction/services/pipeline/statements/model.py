@@ -74,6 +74,7 @@ class Statement:
     replaced. `is_edited`: written or changed by a person, so it is always kept. `claim` is the last sentence of a run
     of several, "" otherwise: kind and replacement are the claim's. `worth` is the probability that a reader understands
     it, finds it worth keeping and still true, `lasting` that it also deserves a memory of its own.
+    `is_possible_instruction`: it may instruct the assistant, so a person has to approve it.
     """
 
     text: str
@@ -86,6 +87,7 @@ class Statement:
     claim: str = ""
     worth: float = 1.0
     lasting: float = 1.0
+    is_possible_instruction: bool = False
 
     @property
     def lead(self) -> str:

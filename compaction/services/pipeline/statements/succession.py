@@ -35,7 +35,10 @@ _NAME = re.compile(r"(?<=[\w,;:] )[A-ZÀ-Þ][\w'-]+")
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence with its features. `number` counts messages from 0; earlier summaries come before, below 0."""
+    """A sentence with its features. `number` counts messages from 0; earlier summaries come before, below 0.
+
+    `can_replace`: it may make an earlier sentence outdated.
+    """
 
     text: str
     speaker: str
@@ -43,6 +46,7 @@ class Claim:
     number: int
     language: Language
     prediction: Prediction
+    can_replace: bool = True
 
 
 @dataclass(frozen=True)
@@ -88,7 +92,7 @@ def compared_pairs(claims: Sequence[Claim]) -> tuple[list[tuple[int, int]], list
     pairs: list[tuple[int, int]] = []
     rows: list[list[float]] = []
     for newer in in_time(range(len(claims))):
-        for older, features in conversation.compared(newer):
+        for older, features in conversation.compared(newer) if claims[newer].can_replace else ():
             pairs.append((older, newer))
             rows.append(features)
         conversation.add(newer)

@@ -211,11 +211,11 @@ def test_command_that_counts_for_long_keeps_its_claim(tenant: Tenant, monkeypatc
         erasure = request_erasure(tenant=tenant, partition=PERSON, is_enqueued=False, by=TESTER, now=now)
     found: list[list[Erasure]] = []
 
-    def count_for_an_hour(parts: Sequence[Part]) -> dict[str, int]:
-        found.append(list(Erasure.objects.for_tenant(tenant.pk).abandoned(now + timedelta(hours=1))))
+    def count_for_long(parts: Sequence[Part]) -> dict[str, int]:
+        found.append(list(Erasure.objects.for_tenant(tenant.pk).abandoned(now + timedelta(minutes=50))))
         return counted(parts)
 
-    monkeypatch.setattr(orchestrator, "count_rows", count_for_an_hour)
+    monkeypatch.setattr(orchestrator, "count_rows", count_for_long)
     assert run_erasure(tenant.pk, erasure.pk, now=now) == "done"
     assert found == [[]]
 

@@ -30,6 +30,7 @@ from tests.sessions import new_compaction, new_session
 
 pytestmark = pytest.mark.django_db
 NOW = timezone.now()
+LATER = NOW + timedelta(hours=1)
 
 
 def new_run(tenant: Tenant, minutes_ago: int) -> Run:
@@ -106,6 +107,19 @@ def test_erasures_of_a_tenant_wait_for_each_other(
         Erasure.objects.for_tenant(tenant.pk).with_id(erasures[0].pk).update(state="queued", claimed_until=None)
     tasks.run_erasure_task.apply((str(tenant.pk), str(erasures[0].pk)), throw=True)
     assert sent == [(tenant.pk, erasures[2].pk)]
+
+
+def test_jobs_of_all_kinds_leave_a_process_to_other_tenants(tenant: Tenant, other_tenant: Tenant) -> None:
+    jobs: list[Any] = [new_erasure(tenant, 9), new_erasure(tenant, 8), requested(tenant, **UPLOAD)]
+    for job in jobs:
+        with tenant_scope(tenant.pk):
+            assert claim_in_turn(job._meta.model.objects.for_tenant(tenant.pk), tenant.pk, job.pk, now=NOW, until=LATER)
+    waiting = new_run(tenant, 5)
+    assert not is_claimed(waiting)
+    assert is_claimed(new_run(other_tenant, 1))
+    with tenant_scope(tenant.pk):
+        Erasure.objects.for_tenant(tenant.pk).with_id(jobs[0].pk).update(state="queued", claimed_until=None)
+    assert is_claimed(waiting)
 
 
 def test_evaluations_of_a_tenant_wait_for_each_other(

@@ -31,14 +31,14 @@ def stored(tenant: Tenant, text: str = OLD, **fields: Any) -> Memory:
     return make_memory(tenant, text, **{**own, "now": timezone.now() - timedelta(days=7), **fields})
 
 
-def classify(tenant: Tenant, *texts: str) -> list[JournalEntry]:
+def classify(tenant: Tenant, *texts: str | CitedStatement) -> list[JournalEntry]:
     with tenant_scope(tenant.pk):
         session = new_session(tenant)
-    statements = [CitedStatement(text, ("m1",)) for text in texts]
+    statements = [CitedStatement(one, ("m1",)) if isinstance(one, str) else one for one in texts]
     return classify_entries(session, statements, api_key_ids=[], now=timezone.now())
 
 
-def apply(tenant: Tenant, *texts: str) -> list[dict[str, Any]]:
+def apply(tenant: Tenant, *texts: str | CitedStatement) -> list[dict[str, Any]]:
     """Return the records of a journal with these facts, after it is stored."""
     entries = classify(tenant, *texts)
     with tenant_scope(tenant.pk):
@@ -85,6 +85,13 @@ def test_only_earlier_facts_of_journals_of_the_same_partition_are_replaced(
     (record,) = apply(tenant, NEW)
     assert (record["status"], record["replaced_memory_ids"]) == ("stored", [])
     assert len(live(tenant)) == 2
+
+
+def test_possible_instruction_is_stored_after_approval_but_replaces_nothing(tenant: Tenant) -> None:
+    stored(tenant)
+    (record,) = apply(tenant, CitedStatement(NEW, ("m1",), is_possible_instruction=True))
+    assert (record["status"], record["replaced_memory_ids"]) == ("stored", [])
+    assert live(tenant) == [OLD, NEW]
 
 
 def test_value_that_is_stated_again_holds_again(tenant: Tenant) -> None:

@@ -89,3 +89,21 @@ def test_viewer_strikes_nothing(tenant: Tenant, proposal: Compaction) -> None:
     for name in ("compaction-strike", "compaction-undo-approval"):
         assert viewer.post(page(name, tenant, proposal.pk), {"strike": "1"}).status_code == 403
     assert 'name="strike"' not in text_of(viewer.get(page("compaction", tenant, proposal.pk)))
+
+
+def test_possible_instructions_are_marked_and_left_out_ones_linked(
+    client: Client, tenant: Tenant, proposal: Compaction
+) -> None:
+    mark = "possible instruction to the assistant"
+    address = page("compaction", tenant, proposal.pk)
+    assert mark not in text_of(client.get(address))
+    mark_of = {"is_possible_instruction": True}
+    statement, fact = {**proposal.statements[0], **mark_of}, {**proposal.journal[0], **mark_of}
+    warning = {"code": "instructions_left_out", "detail": "1 paragraph was left out.", "messages": [7]}
+    with tenant_scope(tenant.pk):
+        Compaction.objects.for_tenant(tenant.pk).filter(pk=proposal.pk).update(
+            statements=[statement], candidates=[statement], journal=[fact], warnings=[warning]
+        )
+    response = client.get(address)
+    assert text_of(response).count(mark) == 3
+    assert f'href="{page("session", tenant, proposal.session_id)}?at=7#m-7"' in response.content.decode()

@@ -111,6 +111,16 @@ def test_decision_leads_to_the_next_review_and_is_undone_from_there(
     assert "Undo rejection" not in text
 
 
+def test_session_with_a_proposal_leads_to_its_review(client: Client, tenant: Tenant, proposal: Compaction) -> None:
+    address = page("session", tenant, proposal.session_id)
+    assert ("Review summary" in text_of(client.get(address)), "Compact now" in text_of(client.get(address))) == (
+        True,
+        False,
+    )
+    client.post(page("compaction-reject", tenant, proposal.pk), {"reason": "No."})
+    assert "Compact now" in text_of(client.get(address))
+
+
 def test_last_decision_leads_back_to_the_queue(client: Client, tenant: Tenant, proposal: Compaction) -> None:
     response = client.post(page("compaction-approve", tenant, proposal.pk), follow=True)
     assert "No reviews waiting" in text_of(response)

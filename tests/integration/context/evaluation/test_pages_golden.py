@@ -222,13 +222,14 @@ def test_every_verb_leaves_an_audit_row_without_words(client: Client, tenant: Te
     collect(client, tenant, memories[1].pk)
     with tenant_scope(tenant.pk):
         question = GoldenQuestion.objects.for_tenant(tenant.pk).get()
+    assert client.get(page("golden-question", tenant, question.pk)).status_code == 200
     client.post(page("golden-question", tenant, question.pk), {"text": "Other words?"})
     client.post(page("golden-remove", tenant, question.pk))
     client.post(page("golden-restore", tenant, question.pk))
     with tenant_scope(tenant.pk):
         rows = list(AuditEntry.objects.filter(target_kind="golden_question"))
     verbs = {row.verb for row in rows}
-    assert verbs == {f"{verb}_golden_question" for verb in ("collect", "change", "remove", "restore")}
+    assert verbs == {"read_text", *(f"{verb}_golden_question" for verb in ("collect", "change", "remove", "restore"))}
     assert all("Other words" not in str(row.fields) + str(row.target_ids) for row in rows)
 
 

@@ -123,7 +123,7 @@ def test_shipped_profile_shows_its_weights_and_cannot_be_edited(client: Client, 
     assert "Copy to a draft" in shown
     refused = client.post(page("scoring-profile", tenant, "conversation-recall"), typed())
     assert refused.status_code == 422
-    assert "built in and locked" in text_of(refused)
+    assert "This built-in profile cannot be changed." in text_of(refused)
 
 
 def test_new_draft_begins_with_the_numbers_of_a_version(client: Client, tenant: Tenant) -> None:

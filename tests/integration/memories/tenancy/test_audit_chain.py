@@ -15,7 +15,7 @@ from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from memories.models import AuditCheck, AuditEntry, AuditSeal, Tenant, UnsealedAuditEntry
-from memories.services.tenancy.audit_seals import AuditProblem, KnownSeal
+from memories.services.tenancy.audit_seals import AuditProblem, KnownSeal, content_hash, seal_hash
 from memories.tenancy import audit_chain
 from memories.tenancy.actions.tenants import create_hidden_tenant, drop_hidden_tenant
 from memories.tenancy.audit import record_audit
@@ -98,6 +98,18 @@ def change_entry(tenant: Tenant, ids: list[UUID]) -> None:
     as_superuser("UPDATE memories_auditentry SET actor_label = 'nobody' WHERE id = %(id)s", {"id": ids[2]})
 
 
+def change_entry_with_its_seal(tenant: Tenant, ids: list[UUID]) -> None:
+    """Change an entry and write the seal that it would have had, so that only the next seal no longer fits."""
+    change_entry(tenant, ids)
+    with tenant_scope(tenant.pk):
+        seal, former = (AuditSeal.objects.get(entry_id=ids[place]) for place in (2, 1))
+        seal.content_hash = content_hash(AuditEntry.objects.get(pk=ids[2]))
+    values = {"content": seal.content_hash, "seal": seal_hash(former.seal_hash, seal), "id": ids[2]}
+    as_superuser(
+        "UPDATE memories_auditseal SET content_hash = %(content)s, seal_hash = %(seal)s WHERE entry_id = %(id)s", values
+    )
+
+
 def delete_entry(tenant: Tenant, ids: list[UUID]) -> None:
     as_superuser("DELETE FROM memories_auditentry WHERE id = %(id)s", {"id": ids[2]})
 
@@ -148,6 +160,7 @@ def cut_off_the_end(tenant: Tenant, ids: list[UUID]) -> None:
     ("tamper", "problem", "place"),
     [
         (change_entry, AuditProblem.ENTRY_CHANGED, 3),
+        (change_entry_with_its_seal, AuditProblem.SEAL_CHANGED, 4),
         (delete_entry, AuditProblem.ENTRY_MISSING, 3),
         (delete_entry_and_seal, AuditProblem.SEAL_MISSING, 4),
         (delete_and_close_the_gap, AuditProblem.SEAL_CHANGED, 3),

@@ -222,7 +222,7 @@ def test_targets_are_named_in_words_and_paths_may_be_long(admin: Client, tenant:
     perform(tenant, save_prompt, tenant_id=tenant.pk, text="Be brief.")
     rows = admin.get(page("activity", tenant)).context["rows"]
     prompt, key, rules, assigned, retention, _, created = ([target.text for target in row.targets] for row in rows)
-    assert (prompt, key, rules, created) == (["Version 2"], ["oven"], ["Embedding backlog"], ["Tenant"])
+    assert (prompt, key, rules, created) == (["Version 2"], ["oven"], ["Embedding backlog"], ["Acme"])
     assert retention == [f"{long[:89]}…"]
     assert rows[4].changes == ["days after archiving: none → 30"]
     assert assigned == ["default", f"{long[:89]}…"]

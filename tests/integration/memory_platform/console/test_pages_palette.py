@@ -47,6 +47,12 @@ def test_every_word_of_the_text_begins_a_word_of_a_name_or_its_group(tenant: Ten
     assert groups(operator, tenant, "two-factor")["Pages"] == ["Two-factor sign-in"]
 
 
+def test_actions_are_found_by_other_words_too(tenant: Tenant, operator: User) -> None:
+    assert groups(operator, tenant, "new memory")["Actions"] == ["Add memory"]
+    assert groups(operator, tenant, "create gold")["Actions"] == ["New golden question"]
+    assert groups(operator, tenant, "compact")["Actions"] == ["Compact a session"]
+
+
 def test_a_word_may_begin_with_a_sign(tenant: Tenant, operator: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(palette, "COMMANDS", [palette.Command("Import (CSV)", "memories")])
     assert groups(operator, tenant, "(csv")["Actions"] == ["Import (CSV)"]

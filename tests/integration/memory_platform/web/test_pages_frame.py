@@ -131,6 +131,7 @@ def test_search_as_one_types_answers_with_options_and_says_how_many(viewer: User
     assert 'role="option" aria-disabled="true"' in text_of(
         client.get(page("search", tenant), {"q": "zeppelin"}, headers=HTMX)
     )
+    assert f"{page('memories', tenant)}?q=zeppelin" in text_of(client.get(page("search", tenant), {"q": "zeppelin"}))
     assert "at least two characters" in text_of(client.get(page("search", tenant), {"q": "t"}))
 
 

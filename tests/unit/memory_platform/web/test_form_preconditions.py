@@ -47,16 +47,12 @@ WITHOUT = {
     "adds a row, a vote, a link or a job": {
         *("alert-destination-add", "alert-destination-test", "api-keys", "budget-create", "embedding-comparison"),
         *("embeddings", "embedding-retry", "erase", "evaluation-retry", "evaluations", "golden-collect", "golden-new"),
-        *(
-            "golden-evidence-add",
-            "invitation-create",
-            "member-add",
-            "memory-import-export",
-            "memory-link",
-            "memory-new",
-        ),
-        *("memory-votes", "message-expand", "roll-ups", "run-retry", "saved-view-create", "scoring-create"),
-        *("session-compact", "snapshots", "compaction-regenerate"),
+        *("golden-evidence-add", "invitation-create", "member-add", "memory-link", "memory-votes", "message-expand"),
+        *("roll-ups", "run-retry", "saved-view-create", "scoring-create", "session-compact", "snapshots"),
+        *("compaction-regenerate",),
+    },
+    "adds memories; one whose source ID exists gets a new version, which the page reports": {
+        *("memory-import-export", "memory-new"),
     },
     "takes effect once, on a row in the right state, which the action checks": {
         *("alert-destination-remove", "alert-destination-restore", "api-key-revoke", "budget-retire", "budget-restore"),
@@ -94,3 +90,15 @@ def test_form_names_the_state_that_it_was_opened_with(name: str) -> None:
     field, template = STATED[name]
     text = (TEMPLATES / template).read_text()
     assert re.search(rf'<input type="hidden" name="{field}" value="{{[{{%]', text), f"{template} has no {field}"
+
+
+def test_every_form_with_such_an_address_has_the_field() -> None:
+    found = set()
+    for path in TEMPLATES.rglob("*.html"):
+        for form in re.findall(r"<form\b.*?</form>", path.read_text(), re.DOTALL):
+            head = form.partition("{% csrf_token %}")[0]
+            for name in re.findall(r'{% url "([\w-]+)"', head):
+                if name in STATED and 'method="post"' in head:
+                    found.add(name)
+                    assert f'name="{STATED[name][0]}"' in form, f"{path}: {name}"
+    assert len(found) > 15, "the others are sent to the address of their page, or to one that the view passes"

@@ -1,0 +1,157 @@
+"""How probably a sentence instructs the assistant, by cues in data files, one per language (ADR-0351).
+
+Text from others (tool rows, quotations, code, documents) may contain instructions that make an assistant store, hide or
+forget something. The evidence says who is addressed (a role marker, a reader that is a program, an order to override
+rules) or what is requested (a permanent behaviour; to store, hide or pass on something).
+"""
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Collection, Mapping, Sequence
+from enum import IntEnum, StrEnum
+from functools import cache
+from pathlib import Path
+
+from compaction.services.pipeline.statements.languages import CUE_LANGUAGES
+from compaction.services.pipeline.statements.sentences import SentenceRole, SourceSentence
+from compaction.services.sessions.drafts import TOOL_ROLE
+
+#: The evidence of this many sentences before a sentence counts for it too: a request often follows its addressee.
+SENTENCES_BEFORE = 2
+#: Minimum and maximum characters of a quotation in single quotation marks or brackets.
+QUOTATION_CHARACTERS_MIN, QUOTATION_CHARACTERS_MAX = 12, 600
+
+_NOT_OWN = frozenset({SentenceRole.QUOTE, SentenceRole.CODE, SentenceRole.TABLE})
+_PART = re.compile(r"<([a-z]+)>")
+_ROLES = "system|assistant|user|human|sistema|asistente|usuario|assistent|nutzer"
+#: Marks of a chat template, a role or a section, with which a text imitates a part of the conversation itself.
+_MARKER = re.compile(
+    r"<\|[\w ]{2,20}\|>|<</?SYS>>|</(?i:conversation|system|instructions?|transcript|history|chat)>"
+    rf"|\{{\{{\s?[#/]?(?i:{_ROLES})|\[/?(?i:inst|sys|{_ROLES})\]"
+    rf"|#{{2,4}} ?(?i:instructions?|response|anweisung|instrucción|{_ROLES})\b"
+    r"|(?<![\w.])(?:SYSTEM|SISTEMA|ASSISTANT): "
+    rf"|[\"'“„«‘‚(]\s?(?i:{_ROLES}):\s"
+    r"|(?<![\w\"] )(?<![\w\".])(?:assistant|[Aa]sistente|[Aa]ssistent): "
+    r"|\b(?:BEGIN|END|START|FIN|ENDE)\b[A-Z ]{1,20}\b(?:MEMORY|INSTRUCTIONS?|PROMPT|CONVERSATION|TRANSCRIPT|SYSTEM"
+    r"|DOCUMENT|HISTORIAL|CONVERSACIÓN|DOCUMENTO|GESPRÄCHS?)\b"
+    r"|\"[\w-]{0,20}(?:llm|assistant|agent|prompt|ai)_(?:directive|instruction|note|message|hint)s?\""
+)
+#: A quotation in any marks, or a long remark in brackets.
+_QUOTATION = re.compile(
+    rf"(?<!\w)['‘‚\"“„«](?=\W?\w)[^\n]{{{QUOTATION_CHARACTERS_MIN},{QUOTATION_CHARACTERS_MAX}}}?[.!?*\w)]['’‘\"”“»](?!\w)"
+    rf"|\([^()\n]{{{QUOTATION_CHARACTERS_MIN},{QUOTATION_CHARACTERS_MAX}}}\)"
+)
+
+
+class InstructionStrength(IntEnum):
+    """How strong the evidence is that a sentence instructs the assistant."""
+
+    NONE = 0
+    POSSIBLE = 1
+    CERTAIN = 2
+
+
+class Evidence(StrEnum):
+    """A kind of evidence; all but a marker have cues in the data files.
+
+    `ADDRESSED` text is for any program that reads it. `MENTIONED`: it speaks to the assistant or says what a program
+    must do, which is ordinary in the own words of people who use or build one.
+    """
+
+    MARKER = "marker"
+    ADDRESSED = "addressed"
+    MENTIONED = "mentioned"
+    OVERRIDING = "overriding"
+    STANDING = "standing"
+    STORING = "storing"
+
+
+#: What is requested; the other kinds say who is addressed, and two of them are unusual in own words.
+_REQUESTS = frozenset({Evidence.STANDING, Evidence.STORING})
+_POSSIBLE_IN_OWN_WORDS = frozenset({Evidence.ADDRESSED, Evidence.OVERRIDING})
+
+
+def instruction_strengths(
+    sentences: Sequence[SourceSentence], content: str, role: str
+) -> Sequence[InstructionStrength]:
+    """Return the strength for each sentence of a message: the highest in its paragraph.
+
+    A speaker's own sentence beside a quotation with certain evidence is only possible.
+    """
+    none = InstructionStrength.NONE
+    if not sentences or not has_instructions(content):
+        return [none] * len(sentences)
+    own = _own_words(sentences, content, role)
+    evidence = _evidence(sentences, content)
+    highest: dict[tuple[int, bool], InstructionStrength] = {}
+    for number, (sentence, is_own) in enumerate(zip(sentences, own, strict=True)):
+        near = range(max(number - SENTENCES_BEFORE, 0), number + 1)
+        found = set[Evidence]().union(*(evidence[one] for one in near if own[one] == is_own))
+        key = (sentence.paragraph, is_own)
+        highest[key] = max(highest.get(key, none), strength_of(found, is_own=is_own))
+    for (paragraph, is_own), strength in list(highest.items()):
+        if is_own:
+            quoted = highest.get((paragraph, False), none)
+            highest[paragraph, True] = max(strength, min(quoted, InstructionStrength.POSSIBLE))
+    return [highest[sentence.paragraph, is_own] for sentence, is_own in zip(sentences, own, strict=True)]
+
+
+def has_instructions(text: str) -> bool:
+    """Return whether a text from others with this evidence would contain at least a possible instruction."""
+    return strength_of(_cues(text) | _markers(text), is_own=False) != InstructionStrength.NONE
+
+
+def strength_of(evidence: Collection[Evidence], *, is_own: bool) -> InstructionStrength:
+    """Return the strength of the evidence in a speaker's own words or in another's text."""
+    found = frozenset(evidence)
+    if Evidence.ADDRESSED in found:
+        found -= {Evidence.MENTIONED}  # mostly the same words
+    is_addressed = bool(found - _REQUESTS)
+    if len(found) > 1 and (Evidence.MARKER in found if is_own else is_addressed):
+        return InstructionStrength.CERTAIN
+    is_possible = found & _POSSIBLE_IN_OWN_WORDS if is_own else is_addressed or len(found) > 1
+    return InstructionStrength.POSSIBLE if is_possible else InstructionStrength.NONE
+
+
+def _evidence(sentences: Sequence[SourceSentence], content: str) -> Sequence[set[Evidence]]:
+    """The kinds of evidence in each sentence; a marker counts for the sentence that it is in or before."""
+    evidence = [_cues(sentence.text) for sentence in sentences]
+    ends = [sentence.end for sentence in sentences]
+    for found in _MARKER.finditer(content):
+        evidence[min(bisect_right(ends, found.start()), len(ends) - 1)].add(Evidence.MARKER)
+    return evidence
+
+
+def _cues(text: str) -> set[Evidence]:
+    """The kinds of evidence by the cues of all languages, because a request may be in another language."""
+    lower = text.lower().replace("’", "'")
+    return {kind for kind, pattern in _patterns().items() if pattern.search(lower)}
+
+
+def _markers(text: str) -> set[Evidence]:
+    return {Evidence.MARKER} if _MARKER.search(text) else set()
+
+
+def _own_words(sentences: Sequence[SourceSentence], content: str, role: str) -> Sequence[bool]:
+    """Whether each sentence is in the speaker's own words."""
+    quotations = [found.span() for found in _QUOTATION.finditer(content)]
+    ends = [end for _, end in quotations]
+
+    def is_own(sentence: SourceSentence) -> bool:
+        if role == TOOL_ROLE or sentence.role in _NOT_OWN:
+            return False
+        place = bisect_right(ends, sentence.start)
+        return place == len(ends) or quotations[place][0] >= sentence.end
+
+    return list(map(is_own, sentences))
+
+
+@cache
+def _patterns() -> Mapping[Evidence, re.Pattern[str]]:
+    cues: dict[Evidence, list[str]] = {kind: [] for kind in Evidence if kind != Evidence.MARKER}
+    for name in CUE_LANGUAGES:
+        given = json.loads(Path(__file__).with_name(f"{name}.json").read_text("utf-8"))
+        for kind, listed in cues.items():
+            listed += [_PART.sub(lambda part: given["parts"][part[1]], cue) for cue in given[kind]]  # noqa: B023
+    return {kind: re.compile(rf"(?<!\w)(?:{'|'.join(listed)})(?!\w)") for kind, listed in cues.items()}

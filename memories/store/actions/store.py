@@ -64,7 +64,8 @@ def store_memories(
 
     A row whose `source_id` a live memory of its partition has with another text updates that memory as a new version,
     unless its `if_versions` excludes the present one. With `refuses_recalled_text`, a text that repeats what a context
-    of the writer's key rendered returns the memory it came from. Links, recalled and replaced memories must be within
+    of the writer's key rendered returns the memory it came from, unless the row updates, or its `if_versions` requires,
+    a memory of its `source_id`. Links, recalled and replaced memories must be within
     the partition prefix `reach`. New memories whose texts have vectors in `ahead` are stored with them; the others are
     pending.
     """
@@ -77,7 +78,7 @@ def store_memories(
         others = {
             index: row
             for index, row in valid.items()
-            if row.if_versions is None and (row.partition.path, row.source_id) not in held_sources
+            if not row.is_stale(0) and (row.partition.path, row.source_id) not in held_sources
         }
         results |= _recalled_rows(tenant.pk, others, reach, by, now)
         valid = {index: row for index, row in valid.items() if index not in results}

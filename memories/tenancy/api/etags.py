@@ -13,9 +13,12 @@ from rest_framework.response import Response
 from memories.store.serializers.answers import content_etag, memory_etag
 from memories.tenancy.exceptions import StaleVersion
 from memories.tenancy.scopes import tenant_scope
+from memory_platform.rest.request_errors import RestError
 
 _TAG = re.compile(r'(?:W/)?"([^"]*)"')
 _VERSION = re.compile(r"([0-9]{1,9})(\.[0-9a-f]*)?")
+#: The headers that are conditions of an edit, and the error codes of operations that do not read them.
+_UNSUPPORTED = {"If-Match": "if_match_unsupported", "If-None-Match": "if_none_match_unsupported"}
 
 
 def is_etag_current(request: Request, etag: str) -> bool:
@@ -100,6 +103,13 @@ def require_etags(if_match: str | None, current: Callable[[], Collection[str]], 
         tags, named = set(current()), {f'"{tag}"' for tag in _TAG.findall(if_match)}
         if not tags or not (if_match.strip() == "*" or tags <= named):
             raise stale(field)
+
+
+def refuse_conditions(request: Request, *, read: Collection[str] = (), instead: str = "Nothing was done.") -> None:
+    """Raise `RestError` if the request has a header of a condition that the operation does not `read`."""
+    for header, code in _UNSUPPORTED.items():
+        if header in request.headers and header not in read:
+            raise RestError(code, f"This operation does not support {header}. {instead}", field=header)
 
 
 def has_condition(request: Request) -> bool:

@@ -50,10 +50,14 @@ def if_match_version(request: Request, current: int) -> int | None:
 def upserted_versions(request: Request) -> Container[int] | None:
     """Return the versions that the row of an upsert may have, 0 if there may be none, or None without a header.
 
-    An `If-Match` needs a row, and `If-None-Match: *` that there is none.
+    An `If-Match` needs a row, and `If-None-Match: *` that there is none; both exclude every state. Raises `RestError`
+    for an `If-None-Match` that names tags.
     """
-    if request.headers.get("If-None-Match", "").strip() == "*":
-        return {0}
+    if request.headers.get("If-None-Match", "*").strip() != "*":
+        detail = "This operation supports only If-None-Match: *. Nothing was done."
+        raise RestError(_UNSUPPORTED["If-None-Match"], detail, field="If-None-Match")
+    if "If-None-Match" in request.headers:
+        return () if "If-Match" in request.headers else {0}
     if "If-Match" not in request.headers:
         return None
     return _named_versions(request) - {0} if has_condition(request) else range(1, sys.maxsize)

@@ -52,6 +52,12 @@ def test_if_none_match_creates_only(api: APIClient, tenant: Tenant) -> None:
     for text in ("one", "two"):
         assert_problem(put(api, text, If_None_Match="*"), 412, "stale_version", "If-Match")
     assert_problem(put(api, "two", "", If_None_Match="*"), 400, "required", "source_id")
+    for tags in ('"1"', 'W/"1.5ca1e"', "nonsense"):
+        refused = put(api, "two", "other", If_None_Match=tags)
+        assert_problem(refused, 400, "if_none_match_unsupported", "If-None-Match")
+    for name in ("doc-1", "other"):
+        both = put(api, "two", name, If_None_Match="*", If_Match="*")
+        assert_problem(both, 412, "stale_version", "If-Match")
     assert texts(tenant) == ["one"]
 
 

@@ -55,7 +55,7 @@ def texts(records: list[dict[str, Any]]) -> list[str]:
 
 def test_summary_of_a_session_that_crosses_midnight_has_candidates(tenant: Tenant) -> None:
     under_review(tenant, summary_share=0.05)
-    before_midnight = timezone.now().replace(hour=23, minute=45) - timedelta(days=1)
+    before_midnight = timezone.now().replace(hour=23, minute=45) - timedelta(days=2)
     compaction = compacted(make_long_session(tenant, at=before_midnight))
     assert len(re.findall("^[0-9]+ [A-Z][a-z]+ [0-9]{4}: ", compaction.summary_text, re.MULTILINE)) == 2
     assert compaction.candidates

@@ -36,7 +36,7 @@ def test_version_of_a_memory_is_not_restored_over_an_unseen_edit(admin: Client, 
         with tenant_scope(tenant.pk):
             update_memory(memory=memory, changes={"content": text}, by=TESTER, now=timezone.now())
     for sent in ({"path": address, "data": {"seen_version": "2"}}, {"path": f"{address}?seen_version=2"}):
-        refusal = "The memory has changed since version 2 and now has version 3. Choose a version in its history."
+        refusal = "The memory has changed since version 2 and now has version 3. Choose one under Versions."
         assert refusal in text_of(admin.post(**sent, follow=True))
     assert reread_memory(memory).content == "three"
     assert admin.post(address, {"seen_version": ""}).status_code == 428

@@ -43,7 +43,8 @@ def load_demo_tenant(name: str = TENANT) -> Tenant:
     tenant = find_demo_tenant(name)
     now = timezone.now()
     with tenant_scope(tenant.pk):
-        wanted = Memory.objects.for_tenant(tenant.pk).filter(content__contains="ERR_4012", archived_at=None)[:2]
+        wanted = Memory.objects.for_tenant(tenant.pk).filter(content__contains="ERR_4012", archived_at=None)
+        wanted = wanted.order_by("content")[:2]  # the same ones each time
         collect_golden_question(
             tenant_id=tenant.pk,
             text="What does ERR_4012 mean?",

@@ -31,12 +31,16 @@ WEBHOOK_TIMEOUT_SECONDS = 5.0
 
 
 class ChannelError(Exception):
-    """A message was not accepted. `detail` is for people; it contains neither the address nor the response."""
+    """A message was not accepted. `detail` is for people; it contains neither the address nor the response.
 
-    def __init__(self, detail: str, *, is_permanent: bool = False) -> None:
+    With `is_unsent`, no connection was tried.
+    """
+
+    def __init__(self, detail: str, *, is_permanent: bool = False, is_unsent: bool = False) -> None:
         super().__init__(detail)
         self.detail = detail
         self.is_permanent = is_permanent
+        self.is_unsent = is_unsent
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,7 @@ def webhook_secrets(destination: AlertDestination) -> list[str]:
 
 def _send_email(destination: AlertDestination, message: AlertMessage, _timestamp: int) -> str:
     if not is_mail_configured():
-        raise ChannelError("Mail is not configured: set EMAIL_URL.")
+        raise ChannelError("Mail is not configured: set EMAIL_URL.", is_unsent=True)
     email = EmailMessage(message.subject, message.text, settings.DEFAULT_FROM_EMAIL, [destination.address])
     try:
         email.send()
@@ -104,7 +108,7 @@ def _send_webhook(destination: AlertDestination, message: AlertMessage, timestam
     try:
         address = webhook_address(destination.address, allows_private=settings.ALERT_WEBHOOKS_PRIVATE)
     except ValueError as error:
-        raise ChannelError(str(error), is_permanent=True) from error
+        raise ChannelError(str(error), is_permanent=True, is_unsent=True) from error
     status = _post(address, body, headers)
     if 300 <= status < 400:
         raise ChannelError(f"HTTP {status}. Redirects are not followed.")

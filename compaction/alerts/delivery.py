@@ -3,7 +3,7 @@
 import logging
 import time
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urljoin
 from uuid import UUID
 
@@ -44,10 +44,10 @@ def deliver(tenant_id: UUID, delivery_id: UUID, *, now: datetime) -> AlertDelive
             return None
         delivery: AlertDelivery = rows.with_id(delivery_id).with_targets().select_related("tenant").get()
     began = time.monotonic()
-    result, is_done, is_final = _attempt(delivery, now)
-    took = round((time.monotonic() - began) * 1000)
-    entry = {"at": now.isoformat(), "is_done": is_done, "result": result, "milliseconds": took}
-    values = _values_after(delivery, entry, is_final=is_final, now=now)
+    attempt = _attempt(delivery, now)
+    took = 0 if attempt.is_unsent else round((time.monotonic() - began) * 1000)
+    entry = {"at": now.isoformat(), "is_done": attempt.is_done, "result": attempt.result, "milliseconds": took}
+    values = _values_after(delivery, entry, is_final=attempt.is_final, now=now)
     with tenant_scope(tenant_id):
         if not rows.claimed(delivery_id, until).update(**values):
             return None
@@ -56,18 +56,29 @@ def deliver(tenant_id: UUID, delivery_id: UUID, *, now: datetime) -> AlertDelive
     return delivery
 
 
-def _attempt(delivery: AlertDelivery, now: datetime) -> tuple[str, bool, bool]:
-    """Return the result of an attempt for people, whether it was accepted, and whether it was the last one."""
+class _Attempt(NamedTuple):
+    """The result of an attempt for people, whether it was accepted, was the last one, and sent nothing."""
+
+    result: str
+    is_done: bool = False
+    is_final: bool = True
+    is_unsent: bool = False
+
+
+def _attempt(delivery: AlertDelivery, now: datetime) -> _Attempt:
     if delivery.attempts > ATTEMPTS_MAX:
-        return _INTERRUPTED, False, True
+        return _Attempt(_INTERRUPTED, is_unsent=True)
     if delivery.destination.removed_at is not None:
-        return "The destination was removed.", False, True
+        return _Attempt("The destination was removed.", is_unsent=True)
     try:
-        return send(delivery.destination, alert_message(delivery), timestamp=int(now.timestamp())), True, True
+        return _Attempt(
+            send(delivery.destination, alert_message(delivery), timestamp=int(now.timestamp())), is_done=True
+        )
     except ChannelError as error:
         logger.warning("Alert delivery %s failed: %s", delivery.pk, error.detail)
         is_test = delivery.event == AlertDelivery.Event.TEST
-        return error.detail, False, error.is_permanent or is_test or delivery.attempts == ATTEMPTS_MAX
+        is_final = error.is_permanent or is_test or delivery.attempts == ATTEMPTS_MAX
+        return _Attempt(error.detail, is_final=is_final, is_unsent=error.is_unsent)
 
 
 def _values_after(delivery: AlertDelivery, entry: dict[str, Any], *, is_final: bool, now: datetime) -> dict[str, Any]:

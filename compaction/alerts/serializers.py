@@ -140,7 +140,7 @@ class AlertAttemptOutput(serializers.Serializer[Any]):
     at = serializers.DateTimeField()
     accepted = serializers.BooleanField(source="is_done")
     result = serializers.CharField()
-    milliseconds = serializers.IntegerField()
+    milliseconds = serializers.IntegerField(help_text="0 if nothing was sent.")
 
 
 class AlertDeliveryOutput(serializers.Serializer[Any]):

@@ -86,6 +86,11 @@ class AlertDestination(models.Model):
             return self.address
         return self.address.partition("://")[2].partition("/")[0].partition("?")[0]
 
+    @property
+    def short_id(self) -> str:
+        """The beginning of the id, which distinguishes webhooks of one host; "" for e-mail, whose address does."""
+        return "" if self.kind == self.Kind.EMAIL else str(self.id)[:8]
+
 
 class Alert(models.Model):
     """A condition that a rule found, from the evaluation that found it to the first one that did not."""

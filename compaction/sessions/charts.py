@@ -11,14 +11,23 @@ from compaction.services.pipeline.planning import CompactionPlan
 from compaction.services.sessions import gauges
 from compaction.services.sessions.pressure import PressureParts
 from compaction.services.sessions.turns import SessionTurn
-from compaction.services.simulation.simulator import APPENDED, SCHEDULED, Simulation, SimulationPoint
-from compaction.services.simulation.simulator import EMERGENCY_EVENT as AT_ONCE
+from compaction.services.simulation.simulator import (
+    APPENDED,
+    EMERGENCY_EVENT,
+    SCHEDULED,
+    Simulation,
+    SimulationPoint,
+)
 from context.services.profiles.compaction_policy import CompactionPolicy
 from memory_platform.web.charts import BarPart, Chart, ChartRow, stacked
 
 #: The labels of events and of thresholds in the chart.
-MARKS = {APPENDED: "", SCHEDULED: "idle", AT_ONCE: "at once"}
-NAMES = {gauges.SLEEP: "compacted when idle", gauges.EMERGENCY_LEVEL: "compacted at once", gauges.WARNING: "warning"}
+MARKS = {APPENDED: "", SCHEDULED: "idle", EMERGENCY_EVENT: "emergency"}
+NAMES = {
+    gauges.SLEEP: "idle threshold",
+    gauges.EMERGENCY_LEVEL: "emergency threshold",
+    gauges.WARNING: "warning threshold",
+}
 #: With more points, those between compactions are thinned out evenly.
 POINTS_MAX = 200
 

@@ -143,13 +143,18 @@ class BudgetProfileForm(PlatformForm):
 
 def budget_profile_form_values(profile: BudgetProfile) -> dict[str, Any]:
     """Return the numbers of a profile as form values."""
-    typed = {name: getattr(profile, name) for name in BUDGET_PAGE_FIELDS}
+    typed = {name: _without_point(getattr(profile, name)) for name in BUDGET_PAGE_FIELDS}
     typed |= policy_form_values(profile.compaction_policy)
     typed["levels"] = ", ".join(map(str, profile.include_summaries_at))
     for section, room in profile.sections.items():
         unit, amount = next(iter(room.items()))
         typed |= {f"room_{section}": f"{amount * 100 if unit == 'share' else amount:g}", f"unit_{section}": unit}
     return typed
+
+
+def _without_point(value: Any) -> Any:
+    """Return a whole number without its decimal point, as the versions show it: 0.0 -> 0; else the value."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def bound_budget_form(typed: Mapping[str, Any] | None, profile: BudgetProfile) -> BudgetProfileForm:

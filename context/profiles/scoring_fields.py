@@ -152,9 +152,9 @@ def _as_float(value: Any) -> float:
 
 def scoring_profile_form_values(numbers: Mapping[str, Any]) -> dict[str, Any]:
     """Return the numbers of a profile as form values."""
-    typed = {name: numbers.get(name) for name in TYPED_NUMBERS}
+    typed: dict[str, Any] = {name: numbers.get(name) for name in TYPED_NUMBERS}
+    typed |= {name: _shown(value) for name, value in typed.items() if isinstance(value, float)}
     by_kind = numbers.get("half_life_days_by_kind") or {}
-    typed["half_life_days"] = _shown(numbers["half_life_days"])
     typed["half_life_days_by_kind"] = ", ".join(f"{kind}: {days:g}" for kind, days in by_kind.items())
     typed["is_calibrated"] = numbers.get("coefficients") is not None
     return typed | {WEIGHT + part: _shown(weight) for part, weight in numbers["weights"].items()}

@@ -130,11 +130,13 @@ class MemoryNewForm(MemoryFieldsForm):
     partition = PartitionField()
     pinned = forms.BooleanField(required=False)
     source_id = forms.CharField(label="Source ID", required=False, max_length=MAX_LABEL_CHARACTERS)
+    #: The live memory that has this source ID already.
+    same_source: Memory | None = None
 
     def new_memory(self) -> NewMemory:
-        """Return the memory that the valid fields describe; a memory of the same source ID gets all of them."""
+        """Return the memory that the valid fields describe; no live memory may have its source ID."""
         fields = self.cleaned_data | {"partition": parse_partition(self.cleaned_data["partition"])}
-        return NewMemory(**fields, given=frozenset(fields))
+        return NewMemory(**fields, if_versions={0} if fields["source_id"] else None)
 
 
 class MemoryLinkForm(PlatformForm):
@@ -231,6 +233,8 @@ class MemoryImportForm(PlatformForm):
     file = forms.FileField(label="File", required=False)
     pasted = forms.CharField(label="Text", required=False, strip=False)
     packed = forms.CharField(required=False)
+    #: The state that the preview showed of the memory of each line with a source ID: `line:state ` for each.
+    seen = forms.RegexField(r"^(?:\d{1,8}:\d{1,10}\.[0-9a-f]{0,8} )*$", required=False, strip=False)
     type = forms.ChoiceField(choices=[(name, name) for name in FILE_TYPES], required=False)
     partition = PartitionField()
     #: The state of an import: the act of the rows stored so far, the number of rows read, and of rows with each result.
@@ -240,10 +244,20 @@ class MemoryImportForm(PlatformForm):
     updated = forms.IntegerField(required=False, min_value=0)
     existing = forms.IntegerField(required=False, min_value=0)
     invalid = forms.IntegerField(required=False, min_value=0)
+    #: The first lines that were not stored because their memory had changed since the preview.
+    changed = forms.RegexField(r"^(?:\d{1,8} )*$", required=False, strip=False)
 
     def counts(self) -> dict[str, int]:
         """Return how many rows had each result so far."""
         return {name: self.cleaned_data[name] or 0 for name in ("created", "updated", "existing", "invalid")}
+
+    def seen_states(self) -> dict[int, str]:
+        """Return the states in `seen` by their lines."""
+        pairs = (pair.partition(":") for pair in self.cleaned_data["seen"].split())
+        return {int(line): state for line, _, state in pairs}
+
+    def changed_lines(self) -> list[int]:
+        return [int(line) for line in self.cleaned_data["changed"].split()]
 
     def clean_file(self) -> str | None:
         """Return the text of the file, which is UTF-8."""
@@ -270,6 +284,8 @@ class MemoryImportForm(PlatformForm):
     def clean(self) -> dict[str, Any]:
         """Add `text` and its `type`."""
         fields: dict[str, Any] = self.cleaned_data
+        if fields.get("packed") and ("seen" not in self.data or {"seen", "changed"} & self.errors.keys()):
+            self.add_error("packed", "The preview is incomplete. Select the file again.")
         texts = [fields[name] for name in ("packed", "file", "pasted") if fields.get(name)]
         if not texts and not self.errors:
             self.add_error("file", "Select a file or paste text.")

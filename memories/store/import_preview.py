@@ -1,7 +1,7 @@
 """The effect of an import on each of its rows, determined without storing or embedding anything (ADR-0167)."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -10,10 +10,10 @@ from uuid import UUID
 
 from memories.models import Memory, Tenant
 from memories.services.store.content import content_hash, normalise_content
-from memories.services.store.drafts import NewMemory, memory_change_problems
+from memories.services.store.drafts import NewMemory, memory_change_problems, source_state
 from memories.services.tokens import count_tokens
 from memories.store.replaceable import replaceable_memories
-from memories.store.store_results import StoreResult, StoreStatus, invalid_rows, source_changes
+from memories.store.store_results import STALE_ROW, StoreResult, StoreStatus, invalid_rows, source_changes
 
 #: The key of a live memory: partition path, content hash, source id.
 _Key = tuple[str, str, str]
@@ -21,7 +21,15 @@ _Key = tuple[str, str, str]
 REPEATED = "repeated"
 
 
-def preview_import(*, tenant: Tenant, rows: Sequence[NewMemory], now: datetime) -> list[StoreResult]:
+@dataclass(frozen=True)
+class ImportPreview:
+    """The result of each row, and the `source_state` before it of each row with a `source_id`, by its index."""
+
+    results: Sequence[StoreResult]
+    states: Mapping[int, str]
+
+
+def preview_import(*, tenant: Tenant, rows: Sequence[NewMemory], now: datetime) -> ImportPreview:
     """Return what the import would do with each row, in their order; inside a scope, in at most four queries.
 
     New and updated memories are shown as they would be stored, with the tokens of one encoding, and have no vectors.
@@ -30,7 +38,12 @@ def preview_import(*, tenant: Tenant, rows: Sequence[NewMemory], now: datetime) 
     valid = [row for index, row in enumerate(rows) if index not in invalid]
     live = _LiveMemories(tenant.pk, now)
     live.read(valid)
-    return [invalid.get(index) or live.result(row) for index, row in enumerate(rows)]
+    results, states = [], {}
+    for index, row in enumerate(rows):
+        if row.source_id:
+            states[index] = live.state(row)
+        results.append(invalid.get(index) or live.result(row))
+    return ImportPreview(results, states)
 
 
 @dataclass
@@ -53,24 +66,37 @@ class _LiveMemories:
         for memory in {memory.pk: memory for memory in found}.values():
             self._add(memory)
 
+    def state(self, row: NewMemory) -> str:
+        """Return the state of the memory with the source id of the next row."""
+        current = self._current(row)
+        return source_state(current.version, current.content_hash) if current else source_state()
+
     def result(self, row: NewMemory) -> StoreResult:
         """Return what the import does with the next row."""
+        current = self._current(row)
+        if row.is_stale(current.version if current else 0):
+            return StoreResult(None, StoreStatus.INVALID, problems=(STALE_ROW,))
         key = (row.partition.path, content_hash(row.content), row.source_id)
         if key in self.written and key in self.by_key:
             return StoreResult(self.by_key[key], StoreStatus.EXISTING, reason=REPEATED)
         if key in self.by_key:
             return StoreResult(self.by_key[key], StoreStatus.EXISTING, reason="duplicate")
-        holders = self.by_source[key[0], key[2]] if row.source_id else []
-        if not holders:
+        if current is None:
             return StoreResult(self._add(self._shown(Memory(tenant_id=self.tenant_id), row, key)), StoreStatus.CREATED)
-        current = max(holders, key=lambda memory: (memory.recorded_from, memory.version))
         changes = source_changes(row, current)
         created_at, expires_at = current.created_at, current.expires_at
         if problems := memory_change_problems(changes, created_at=created_at, expires_at=expires_at, now=self.now):
             return StoreResult(None, StoreStatus.INVALID, problems=tuple(problems))
-        holders.remove(current)
+        self.by_source[key[0], key[2]].remove(current)
         del self.by_key[_key(current)]
-        return StoreResult(self._add(self._shown(copy(current), row, key, *changes)), StoreStatus.UPDATED)
+        updated = self._shown(copy(current), row, key, *changes)
+        updated.version += 1
+        return StoreResult(self._add(updated), StoreStatus.UPDATED)
+
+    def _current(self, row: NewMemory) -> Memory | None:
+        """Return the memory that the row updates if its text differs."""
+        holders = self.by_source[row.partition.path, row.source_id] if row.source_id else []
+        return max(holders, key=lambda memory: (memory.recorded_from, memory.version), default=None)
 
     def _add(self, memory: Memory) -> Memory:
         self.by_key[_key(memory)] = memory

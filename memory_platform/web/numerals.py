@@ -1,6 +1,7 @@
 """Counted nouns, minus signs and names of versions."""
 
 MINUS = "\N{MINUS SIGN}"
+_ABBREVIATIONS = {"api": "API", "id": "ID", "ids": "IDs", "url": "URL"}
 
 
 def counted(number: int, one: str, many: str) -> str:
@@ -17,6 +18,11 @@ def version_label(version_id: str) -> str:
     """Return the displayed name of a version with this id: "recall 2" -> "recall version 2"; of others, the id."""
     name, _, version = version_id.rpartition(" ")
     return versioned_name(name, version) if name and version.isdecimal() else version_id
+
+
+def spaced_name(name: str) -> str:
+    """Return the words of a stored name, abbreviations in capitals: "api_key" -> "API key"."""
+    return " ".join(_ABBREVIATIONS.get(word, word) for word in name.split("_"))
 
 
 def with_minus_sign(text: str) -> str:

@@ -6,7 +6,10 @@
   const LINES_MAX = 6;
   const POINTS_MAX = 24;
   const DAY_SECONDS = 86400;
-  const numbers = new Intl.NumberFormat("en-GB", { notation: "compact", maximumFractionDigits: 1 });
+  const BAR_TICK_PIXELS = 24;
+  const AROUND_BARS_PIXELS = 36;
+  const numbers = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 2 });
+  const compactNumbers = new Intl.NumberFormat("en-GB", { notation: "compact", maximumFractionDigits: 1 });
   const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
   const hour = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 
@@ -57,12 +60,22 @@
     });
   }
 
+  // One notation for an axis: compact only if a label has five digits.
   function placeLabels(chart, splits) {
-    return splits.map(function (value) { return numbers.format(value); });
+    const isLong = splits.some(function (value) { return Math.abs(value) >= 10000; });
+    return splits.map(function (value) { return (isLong ? compactNumbers : numbers).format(value); });
   }
 
   function widthOf(chart, labels) {
     return 12 + 7 * Math.max(2, ...(labels || []).map(function (label) { return label.length; }));
+  }
+
+  // The smallest step of 1, 2 or 5 times a power of ten at which the ticks of whole numbers fit.
+  function barStep(chart, span) {
+    const ticksMax = Math.max(2, Math.floor((chart.height - AROUND_BARS_PIXELS) / BAR_TICK_PIXELS));
+    for (let power = 1; ; power *= 10) {
+      for (const step of [power, 2 * power, 5 * power]) if (Math.ceil(span / step) <= ticksMax) return step;
+    }
   }
 
   function axes(figure, colours, isWhole) {
@@ -70,7 +83,12 @@
       font: "12px system-ui, sans-serif" };
     const isTime = figure.dataset.chart === "time";
     const down = Object.assign({ values: placeLabels, size: widthOf, space: 32, gap: 4 }, shared);
-    if (isWhole) {
+    if (figure.dataset.shape === "bars") {
+      down.splits = function (chart, axis, low, high) {
+        const step = barStep(chart, high - low);
+        return Array.from({ length: Math.floor((high - low) / step) + 1 }, function (_, place) { return low + place * step; });
+      };
+    } else if (isWhole) {
       down.incrs = [];
       for (let power = 1; power <= 1e12; power *= 10) down.incrs.push(power, 2 * power, 5 * power);
     }
@@ -79,7 +97,7 @@
     return [across, down];
   }
 
-  // Values start at zero; shares end at a hundred; bars need room beside the first and the last of them.
+  // Values start at zero; shares end at a hundred, bars at a tick; bars need room beside the first and the last of them.
   function scales(figure, places) {
     const isBars = figure.dataset.shape === "bars";
     const step = places.length > 1 ? places[1] - places[0] : 1;
@@ -88,6 +106,11 @@
       x: { time: figure.dataset.chart === "time", range: [places[0] - room, places[places.length - 1] + room] },
       y: { range: function (chart, low, high) {
         if (figure.dataset.unit === "%") return [0, Math.max(100, high)];
+        if (isBars) {
+          const lowest = Math.min(0, low);
+          const step = barStep(chart, high - lowest);
+          return [Math.floor(lowest / step) * step, Math.max(1, Math.ceil(high / step)) * step];
+        }
         return [Math.min(0, low), high > 0 ? high * 1.08 : 1];
       } },
     };

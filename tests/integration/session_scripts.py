@@ -36,12 +36,22 @@ _SUBJECTS = (
 
 
 def make_long_session(
-    tenant: Tenant, *, turns: int = 30, window: int = 2_600, path: str = "user=alex", **fields: Any
+    tenant: Tenant,
+    *,
+    turns: int = 30,
+    window: int = 2_600,
+    path: str = "user=alex",
+    at: datetime | None = None,
+    **fields: Any,
 ) -> Session:
-    """A session of `turns` questions and answers on one day, a minute apart; every tenth answer comes from a tool."""
-    at, length = timezone.now() - timedelta(hours=3), timedelta(minutes=turns)
-    if (at + length).date() > at.date():
-        at -= length
+    """A session of `turns` questions and answers, a minute apart; every tenth answer comes from a tool.
+
+    It begins `at` a time, by default so that all of it is on one day.
+    """
+    if at is None:
+        at, length = timezone.now() - timedelta(hours=3), timedelta(minutes=turns)
+        if (at + length).date() > at.date():
+            at -= length
     with tenant_scope(tenant.pk):
         session = create_session(
             tenant=tenant,

@@ -37,16 +37,18 @@ class ExtractiveSummariser:
         found = extract_statements(messages, restore_statements(task.earlier))
         worthy = [one for one in found if one.is_edited or one.worth >= SUMMARY_WORTH_MIN]
         chosen = _chosen(worthy, task) or _chosen(list(first_sentences(messages)), task)
-        if task.longest_tokens > task.budget_tokens:
+        longest = replace(task, budget_tokens=max(task.longest_tokens, task.budget_tokens))
+        if longest.budget_tokens > task.budget_tokens:
             selected = set(chosen)
             certain = [one for one in worthy if one in selected or one.worth >= LONGER_WORTH_MIN]
-            chosen = _chosen(certain, replace(task, budget_tokens=task.longest_tokens)) or chosen
+            chosen = _chosen(certain, longest) or chosen
         if not chosen:
             raise SummariserError("nothing_to_say", "The messages contain no text to summarise.", is_permanent=True)
         old = {(one.text, one.message_ids) for one in task.earlier}
         texts = {one.text for one in chosen}
         left = [one for one in found if one.text not in texts]
-        next_best = sorted(_chosen(left, task), key=lambda one: -one.worth * kind_weight(one.kind))[:CANDIDATES_MAX]
+        # Facts that would be lost still take some of them, so there are as many as the longest summary could contain.
+        next_best = sorted(_chosen(left, longest), key=lambda one: -one.worth * kind_weight(one.kind))[:CANDIDATES_MAX]
         cited, candidates = (tuple(cited_statement(one, old) for one in some) for some in (chosen, next_best))
         return SummaryResult(render_statements(chosen), cited, candidates)
 

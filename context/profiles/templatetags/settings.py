@@ -54,5 +54,5 @@ def _room(room: Mapping[str, float]) -> str:
 
 
 def _counted(value: float, one: str, many: str) -> str:
-    number = f"{value:,}" if isinstance(value, int) else f"{value:g}"
+    number = f"{value:,}" if isinstance(value, int) else f"{value:.8g}"  # as many digits as in forms
     return with_minus_sign(f"{number} {one if value == 1 else many}".rstrip())

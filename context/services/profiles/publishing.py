@@ -113,9 +113,7 @@ class EvidenceComparison:
     def __str__(self) -> str:
         row = self.decisive
         points, low, high = map(_points, (row.difference.value, row.difference.low, row.difference.high))
-        points = f"+{points}" if row.difference.value > 0 else points
-        questions = _questions(self.questions)
-        text = f"evidence at {row.budget:,} tokens {points} points [{low}, {high}], {questions}"
+        text = f"evidence at {row.budget:,} tokens {points} pp ({low} to {high} pp), {_questions(self.questions)}"
         return text if row.value or row.base_value else f"{text}, no evidence found by either"
 
     def to_dict(self) -> dict[str, Any]:
@@ -130,8 +128,9 @@ class EvidenceComparison:
 
 
 def _points(share: float) -> str:
-    """Return a difference of shares in percentage points, without a minus sign if it rounds to zero."""
-    return f"{round(100 * share, 1) or 0.0:.1f}"
+    """Return a difference of shares in percentage points with its sign, without one if it rounds to zero."""
+    points = round(100 * share, 1)
+    return f"{points:+.1f}".replace("-", "\N{MINUS SIGN}") if points else "0.0"
 
 
 def compare_evidence(

@@ -47,7 +47,8 @@ class NewMemory:
     """A memory to store. `created_at` None means now, `valid_from` None `created_at`; times have an offset.
 
     If it updates the memory of its `source_id`, the text changes and the fields in `given`; others stay as they are.
-    `if_versions` are the versions that this memory may have, 0 if there may be none; None allows every one.
+    `if_versions` are the versions that this memory may have, 0 if there may be none; None allows every one. `if_state`
+    is the `source_state` that it must have unless it has the text already; "" allows every one.
     `superseded_versions` are those that the memories of `supersedes` must have, in the same order; () allows every one.
     """
 
@@ -68,13 +69,19 @@ class NewMemory:
     given: frozenset[str] = frozenset()
     valid_from: datetime | None = None
     if_versions: Container[int] | None = None
+    if_state: str = ""
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether the row depends on the state of the memory of its `source_id`."""
+        return self.if_versions is not None or bool(self.if_state)
 
     def is_stale(self, version: int) -> bool:
         """Whether `if_versions` excludes the version of the memory of the `source_id`, 0 if there is none."""
         return self.if_versions is not None and version not in self.if_versions
 
 
-_ONLY_OF_NEW = frozenset({"links", SUPERSEDES, "superseded_versions", "given", "valid_from", "if_versions"})
+_ONLY_OF_NEW = frozenset({"links", SUPERSEDES, "superseded_versions", "given", "valid_from", "if_versions", "if_state"})
 #: The fields that an edit may change.
 CHANGEABLE_MEMORY_FIELDS = tuple(each.name for each in fields(NewMemory) if each.name not in _ONLY_OF_NEW)
 _OPTIONAL = frozenset({"created_at", "expires_at", "position"})
@@ -89,6 +96,11 @@ _TYPES: Mapping[str, tuple[type | tuple[type, ...], str, str]] = {
     "session": (str, "not_text", "Must be a string."),
     "position": (int, "not_an_integer", "Must be a whole number."),
 }
+
+
+def source_state(version: int = 0, content_hash: str = "") -> str:
+    """Return the state of the memory of a `source_id`, without spaces: its version and the beginning of its hash."""
+    return f"{version}.{content_hash[:8]}"
 
 
 def new_memory_problems(row: NewMemory, *, now: datetime) -> list[FieldProblem]:

@@ -14,10 +14,7 @@ from memories import tasks
 from memories.embeddings.vectors import VectorsAhead, models_if_active_is_included, store_first_vectors
 from memories.models import AuditEntry, EmbeddingModel, Memory, MemoryLink, Partition, Tenant
 from memories.services.store.content import content_hash, normalise_content, recalled_hash
-from memories.services.store.drafts import (
-    NewMemory,
-    memory_change_problems,
-)
+from memories.services.store.drafts import NewMemory, memory_change_problems, source_state
 from memories.store.actions.replace import replace_memories
 from memories.store.bulk_rows import open_rewritten_versions
 from memories.store.live_rows import (
@@ -30,7 +27,7 @@ from memories.store.live_rows import (
 )
 from memories.store.recall import recently_recalled_memories
 from memories.store.replaceable import replaceable_memories
-from memories.store.store_results import STALE_ROW, StoreResult, StoreStatus, invalid_rows, source_changes
+from memories.store.store_results import CHANGED_ROW, STALE_ROW, StoreResult, StoreStatus, invalid_rows, source_changes
 from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict
 from memories.tenancy.queries.prepared import sent_together
@@ -63,10 +60,10 @@ def store_memories(
     """Store the rows in a constant number of queries; return their results in order, also of invalid rows.
 
     A row whose `source_id` a live memory of its partition has with another text updates that memory as a new version,
-    unless its `if_versions` excludes the present one. With `refuses_recalled_text`, a text that repeats what a context
-    of the writer's key rendered returns the memory it came from. Links, recalled and replaced memories must be within
-    the partition prefix `reach`. New memories whose texts have vectors in `ahead` are stored with them; the others are
-    pending.
+    unless its `if_versions` or `if_state` excludes the present one. With `refuses_recalled_text`, a text that repeats
+    what a context of the writer's key rendered returns the memory it came from. Links, recalled and replaced memories
+    must be within the partition prefix `reach`. New memories whose texts have vectors in `ahead` are stored with them;
+    the others are pending.
     """
     replaceable = replaceable_memories(tenant.pk, rows, reach, now)
     results = invalid_rows(tenant.pk, rows, replaceable, reach, now)
@@ -77,7 +74,7 @@ def store_memories(
         others = {
             index: row
             for index, row in valid.items()
-            if row.if_versions is None and (row.partition.path, row.source_id) not in held_sources
+            if not row.is_conditional and (row.partition.path, row.source_id) not in held_sources
         }
         results |= _recalled_rows(tenant.pk, others, reach, by, now)
         valid = {index: row for index, row in valid.items() if index not in results}
@@ -139,7 +136,7 @@ def _upsert(write: _Write, rows: Mapping[int, NewMemory]) -> dict[int, StoreResu
         # Writers of the same source_id wait for each other, so that there is one memory of it.
         Partition.objects.with_ids({partition for partition, _, source_id in keys.values() if source_id}).lock()
     results: dict[int, StoreResult] = {}
-    for wave in _waves(keys, {index for index, row in rows.items() if row.if_versions is not None}):
+    for wave in _waves(keys, {index for index, row in rows.items() if row.is_conditional}):
         results |= _upsert_wave(write, {index: rows[index] for index in wave}, keys, partitions)
     return results
 
@@ -218,8 +215,14 @@ def _update_by_source(
         if new.is_stale(current.version if current else 0):
             results[key] = StoreResult(None, StoreStatus.INVALID, problems=(STALE_ROW,))
             continue
-        if current is None or any(row.content_hash == key[1] for row in holders):
-            continue  # the caller inserts it, or finds it existing
+        if any(row.content_hash == key[1] for row in holders):
+            continue  # the caller finds it existing
+        state = source_state(current.version, current.content_hash) if current else source_state()
+        if new.if_state not in {"", state}:
+            results[key] = StoreResult(None, StoreStatus.INVALID, problems=(CHANGED_ROW,))
+            continue
+        if current is None:
+            continue  # the caller inserts it
         changes = source_changes(new, current)
         created_at, expires_at = current.created_at, current.expires_at
         if problems := memory_change_problems(changes, created_at=created_at, expires_at=expires_at, now=write.now):

@@ -1,6 +1,7 @@
 """The page that exports and imports memories as files."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -22,7 +23,7 @@ from memories.store.actions.imports import IMPORT_BATCH_ROWS, import_memories
 from memories.store.forms import MemoryExportForm, MemoryImportForm
 from memories.store.import_preview import REPEATED, preview_import
 from memories.store.serializers.import_export import FILE_CONTENT_TYPES, ImportFile, export_lines
-from memories.store.store_results import StoreResult, StoreStatus
+from memories.store.store_results import CHANGED_ROW, StoreResult, StoreStatus
 from memories.tenancy.audit import record_export
 from memories.tenancy.exceptions import InvalidInput, PlatformError
 from memories.tenancy.members import operator_actor
@@ -37,8 +38,11 @@ from memory_platform.web.rendering import render_page
 #: Maximum lines that a preview shows from the beginning of a file, and maximum invalid lines on the page.
 LINES_SHOWN_MAX = 20
 FAULTS_SHOWN_MAX = 100
-#: The maximum size of the previewed file in the form that imports it, with space for other fields. Text packs to less.
+#: The maximum size of the previewed file and its states in the form that imports it, with space for other fields.
+#: Text packs to less.
 PACKED_CHARACTERS_MAX = settings.DATA_UPLOAD_MAX_MEMORY_SIZE - 64 * 1024
+#: Is no state of a memory: of a line whose memory the preview did not show.
+_NOT_SHOWN = "-"
 
 
 @tenant_page("operator", to_change="operator")
@@ -95,9 +99,11 @@ def _file(form: MemoryImportForm, now: datetime, **part: range) -> ImportFile:
 def _preview(request: HtmxRequest, form: MemoryImportForm) -> dict[str, Any]:
     who = action_arguments(request)
     read = _file(form, who["now"])
-    results = preview_import(tenant=who["tenant"], rows=list(read.rows.values()), now=who["now"])
+    preview = preview_import(tenant=who["tenant"], rows=list(read.rows.values()), now=who["now"])
+    results, lines = preview.results, list(read.rows)
     packed = pack_text(form.cleaned_data["text"])
-    if len(packed) > PACKED_CHARACTERS_MAX:
+    seen = "".join(f"{lines[index]}:{state} " for index, state in preview.states.items())
+    if len(packed) + len(seen) > PACKED_CHARACTERS_MAX:
         raise InvalidInput("too_large", "The file is too large to be previewed. Split it.", "file")
     written = [row.memory for row in results if row.status in (StoreStatus.CREATED, StoreStatus.UPDATED)]
     return {
@@ -106,24 +112,38 @@ def _preview(request: HtmxRequest, form: MemoryImportForm) -> dict[str, Any]:
         "written": len(written),
         "tokens": sum(memory.tokens_o200k_base for memory in written if memory is not None),
         "packed": packed,
+        "seen": seen,
     }
 
 
 def _import_batch(request: HtmxRequest, form: MemoryImportForm) -> dict[str, Any]:
-    """Store the rows after those already done; the response requests the next batch or reports the end."""
+    """Store the rows after those already done; the response requests the next batch or reports the end.
+
+    A row that would update another state of a memory than the preview showed is not stored.
+    """
     fields, who = form.cleaned_data, action_arguments(request)
     done = fields["done"] or 0
     read = _file(form, who["now"], part=range(done, done + IMPORT_BATCH_ROWS))
-    stored = import_memories(rows=list(read.rows.values()), act_id=fields["act"], **who)
+    seen = form.seen_states()
+    rows = [
+        replace(row, if_state=seen.get(line, _NOT_SHOWN)) if row.source_id else row for line, row in read.rows.items()
+    ]
+    stored = import_memories(rows=rows, act_id=fields["act"], **who)
     report = read.report(stored.results)
+    outcomes = zip(read.rows, stored.results, strict=True)
+    changed = form.changed_lines() + [line for line, result in outcomes if CHANGED_ROW in result.problems]
+    changed = changed[:FAULTS_SHOWN_MAX]
     counts = {name: count + report[name] for name, count in form.counts().items()}
     page: dict[str, Any] = {"act": stored.act, "counts": counts, "done": done + IMPORT_BATCH_ROWS, "total": read.count}
     if page["done"] < read.count:
-        return page | {"is_unfinished": True, "packed": request.POST["packed"]}
+        carried = {"packed": request.POST["packed"], "seen": fields["seen"]}
+        return page | carried | {"is_unfinished": True, "changed": "".join(f"{line} " for line in changed)}
     if counts["invalid"]:
-        # All rows are stored at this point, so only the invalid ones differ from what is stored.
+        # All other rows are stored at this point, so only the invalid ones differ from what is stored.
         read = _file(form, who["now"])
-        results = preview_import(tenant=who["tenant"], rows=list(read.rows.values()), now=who["now"])
+        preview = preview_import(tenant=who["tenant"], rows=list(read.rows.values()), now=who["now"])
+        refused = dict.fromkeys(changed, StoreResult(None, StoreStatus.INVALID, problems=(CHANGED_ROW,)))
+        results = [refused.get(line, result) for line, result in zip(read.rows, preview.results, strict=True)]
         page["lines"] = _shown(read, results, 0)
     return page | {"report": counts}
 

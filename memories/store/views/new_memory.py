@@ -5,6 +5,7 @@ from typing import Any
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils import timezone
 
 from memories.embeddings.indexer import index_now
 from memories.models import Memory, Partition
@@ -12,7 +13,6 @@ from memories.services.store.drafts import NewMemory
 from memories.store.actions.store import store_memories
 from memories.store.forms import COMMON_KINDS, MemoryNewForm
 from memories.store.store_results import StoreStatus
-from memories.store.views.memories import version_restore_url
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
 from memories.tenancy.views.page_actions import action_arguments, submit
@@ -23,7 +23,7 @@ from memory_platform.web.rendering import render_page
 
 @tenant_page("operator", to_change="operator")
 def memory_new(request: HtmxRequest) -> HttpResponseBase:
-    """Show the form; store a memory as `POST memories` of the API does, and open its page."""
+    """Show the form; store a memory as `POST memories` of the API with `If-None-Match: *`, and open its page."""
     if request.method != "POST":
         names = ("partition", "kind")
         given = {name: request.GET[name] for name in names if name in request.GET}
@@ -47,6 +47,10 @@ def _stored(request: HtmxRequest, form: MemoryNewForm) -> Memory | None:
     if stored is None:
         return None
     (result,) = stored
+    if result.stale_field:
+        form.same_source = _same_source(request, form.new_memory())
+        form.add_error("source_id", "A memory of this partition already has this source ID.")
+        return None
     for problem in result.problems:
         form.add_error(problem.field if problem.field in form.fields else None, problem.detail)
     if result.memory is not None:
@@ -54,16 +58,19 @@ def _stored(request: HtmxRequest, form: MemoryNewForm) -> Memory | None:
     return result.memory
 
 
+def _same_source(request: HtmxRequest, row: NewMemory) -> Memory | None:
+    with tenant_scope(request.tenant.id):
+        live = Memory.objects.for_tenant(request.tenant.id).live(timezone.now())
+        found: Memory | None = live.of_sources([(row.partition.path, row.source_id)]).first()
+        return found
+
+
 def _flash_result(request: HtmxRequest, memory: Memory, status: str) -> None:
-    own = [request.tenant.id, memory.pk]
-    match status:
-        case StoreStatus.CREATED:
-            add_flash(request, "Memory stored.", undo_url=reverse("memory-archive", args=own))
-        case StoreStatus.UPDATED:
-            undo = version_restore_url(memory, memory.version - 1)
-            add_flash(request, f"Saved as version {memory.version}: this source ID already existed.", undo_url=undo)
-        case _:
-            add_flash(request, "Already stored: the partition has this text. Nothing was changed.")
+    if status == StoreStatus.CREATED:
+        undo = reverse("memory-archive", args=[request.tenant.id, memory.pk])
+        add_flash(request, "Memory stored.", undo_url=undo)
+    else:
+        add_flash(request, "Already stored: the partition has this text. Nothing was changed.")
 
 
 def _page(request: HtmxRequest, form: MemoryNewForm) -> HttpResponse:

@@ -15,7 +15,7 @@ from django.utils.timesince import timesince
 from memory_platform import __version__
 from memory_platform.web.flash_messages import read_flash_link
 from memory_platform.web.navigation import NAVIGATION
-from memory_platform.web.numerals import counted, version_label, versioned_name, with_minus_sign
+from memory_platform.web.numerals import counted, spaced_name, version_label, versioned_name, with_minus_sign
 from memory_platform.web.times import format_time
 
 register = template.Library()
@@ -25,7 +25,7 @@ register.filters |= {
     "version_label": version_label,
     "versioned": versioned_name,
     "path_segments": lambda path: path.split("/"),
-    "spaced_name": lambda name: name.replace("_", " "),
+    "spaced_name": spaced_name,
     "named_pairs": lambda named: named.items(),  # also of a mapping that has a key `items`
     "parse_time": lambda text: datetime.fromisoformat(text) if text else None,
     "ready_count": lambda components: sum(component.state.is_ok for component in components),

@@ -91,7 +91,7 @@ def test_profile_is_compared_published_through_the_gate_and_rolled_back(
     console.get_by_role("button", name="Publish version 2").click()
     expect(console.get_by_role("heading", name="Not published")).to_be_visible()
     expect(console.locator("#reason-errors")).to_contain_text(
-        "It is worse than own version 1: evidence at 1,000 tokens -10.0"
+        "It is worse than own version 1: evidence at 1,000 tokens −10.0"
     )
     expect(console.locator("#decision-errors")).to_contain_text("20 to 4,000 characters")
     assert console.evaluate("document.documentElement.scrollWidth <= window.innerWidth")

@@ -213,3 +213,19 @@ def test_log_is_polled_while_something_waits(admin: Client, tenant: Tenant) -> N
     assert "every 3s" in log
     assert "ops@example.com" in log
     assert "Save rules" not in log
+
+
+def test_webhooks_of_one_host_are_distinguished_and_an_unsent_test_has_no_duration(
+    admin: Client, tenant: Tenant, settings: Any
+) -> None:
+    settings.EMAIL_URL = ""
+    hooks = [add_destination(tenant, f"https://hooks.example/{path}", now=NOW) for path in ("one", "two")]
+    mailed = add_destination(tenant, "someone@example.com", now=NOW)
+    admin.post(page("alert-destination-test", tenant, mailed.pk))
+    shown = text_of(admin.get(page("alerts", tenant)))
+    for hook in hooks:
+        assert f">{str(hook.pk)[:8]}<" in shown
+    assert str(mailed.pk)[:8] not in shown.replace(str(mailed.pk), "")
+    log = shown.partition('class="alert-log"')[2].partition("</ol>")[0]
+    assert "Mail is not configured" in log
+    assert " ms" not in log

@@ -1,11 +1,13 @@
 """Single sentences on the review page: why each was chosen, how it is removed, and how candidates are swapped in."""
 
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 
 from compaction.models import Compaction
 from memories.models import Tenant
@@ -49,6 +51,14 @@ def swap(client: Client, compaction: Compaction, **numbers: int) -> Any:
 
 def texts(records: list[dict[str, Any]]) -> list[str]:
     return [record["text"] for record in records]
+
+
+def test_summary_of_a_session_that_crosses_midnight_has_candidates(tenant: Tenant) -> None:
+    under_review(tenant, summary_share=0.05)
+    before_midnight = timezone.now().replace(hour=23, minute=45) - timedelta(days=2)
+    compaction = compacted(make_long_session(tenant, at=before_midnight))
+    assert len(re.findall("^[0-9]+ [A-Z][a-z]+ [0-9]{4}: ", compaction.summary_text, re.MULTILINE)) == 2
+    assert compaction.candidates
 
 
 def test_each_sentence_says_its_kind_and_what_it_replaces(client: Client, tenant: Tenant, proposal: Compaction) -> None:

@@ -174,7 +174,7 @@ def test_publishing_needs_an_evaluation_of_exactly_these_numbers(
     assert published["argument"] == {**ARGUMENT, "reason": ""}
     comparison = published["comparison"]
     assert (comparison["base"], comparison["verdict"], comparison["questions"]) == ("adr-0040 1", "better", 40)
-    assert comparison["summary"].startswith("evidence at 1,000 tokens +35.0 points [3")
+    assert comparison["summary"].startswith("evidence at 1,000 tokens +35.0 pp (+3")
     assert [row["budget"] for row in comparison["rows"]] == [250, 1000]
     assert published["published_by"].startswith("an agent")
     assert admin.get(OWN).json() == published
@@ -215,14 +215,14 @@ def test_publishing_needs_the_profile_in_use_on_the_same_corpus(
         (
             [0.2] * 40,
             "worse",
-            "It is worse than adr-0040 version 1: evidence at 1,000 tokens -30.0 points [-30.0, -30.0], 40",
+            "It is worse than adr-0040 version 1: evidence at 1,000 tokens −30.0 pp (−30.0 to −30.0 pp), 40",
         ),
         (
             [0.5] * 40,
             "unsure",
-            "It is not clearly better than adr-0040 version 1: evidence at 1,000 tokens 0.0 points [0.0, 0.0]",
+            "It is not clearly better than adr-0040 version 1: evidence at 1,000 tokens 0.0 pp (0.0 to 0.0 pp)",
         ),
-        ([0.6] + [0.5] * 39, "unsure", "+0.2 points [0.0, 0.8], 40 questions"),
+        ([0.6] + [0.5] * 39, "unsure", "+0.2 pp (0.0 to +0.8 pp), 40 questions"),
     ],
 )
 def test_worse_or_unsure_needs_a_reason_that_is_stored_and_audited(

@@ -97,3 +97,8 @@ def test_two_versions_are_compared_in_words(client: Client, tenant: Tenant) -> N
 )
 def test_number_reads_with_its_unit(name: str, value: object, words: str) -> None:
     assert policy_value_text(name, value) == words
+
+
+def test_form_shows_whole_numbers_without_a_point_as_the_versions_do() -> None:
+    values = budget_profile_form_values(BudgetProfile(minimum_score=0.0, near_duplicate_threshold=0.95))
+    assert (str(values["minimum_score"]), str(values["near_duplicate_threshold"])) == ("0", "0.95")

@@ -241,7 +241,7 @@ def test_gate_names_what_is_missing_and_publishing_needs_both(admin: Client, ten
     done = admin.post(url, TYPED, follow=True)
     assert "own version 1 is published and active" in text_of(done)
     assert in_force(tenant) == [1]
-    for words in (*ARGUMENT.values(), "evidence at 1,000 tokens +35.0 points", "adr-0040 version 1", "?with="):
+    for words in (*ARGUMENT.values(), "evidence at 1,000 tokens +35.0 pp", "adr-0040 version 1", "?with="):
         assert words in text_of(done), words
 
 
@@ -272,7 +272,7 @@ def test_version_that_is_not_clearly_better_needs_a_reason_that_the_audit_log_sh
     url = page("scoring-publish", tenant, "own", 1)
     asked = " ".join(text_of(admin.get(url)).split())
     assert "reason for change missing" in asked
-    assert "evidence at 1,000 tokens -30.0 points [-30.0, -30.0], 40 questions" in asked
+    assert "evidence at 1,000 tokens −30.0 pp (−30.0 to −30.0 pp), 40 questions" in asked
     refused = admin.post(url, TYPED)
     assert refused.status_code == 422
     assert "It is worse than adr-0040 version 1" in refused.context["form"].errors["reason"][0]

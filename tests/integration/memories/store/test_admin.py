@@ -363,7 +363,8 @@ def test_exported_memories_are_previewed_imported_and_shown_in_the_list_again(
     preview = client.post(address, {"file": SimpleUploadedFile(f"m.{file_type}", text.encode())})
     assert "1 invalid line will be skipped" in preview.content.decode()
     assert [row["status"] for row in preview.context["lines"]] == ["created", "invalid"]
-    stored = client.post(address, {"packed": preview.context["packed"], "type": file_type}).content.decode()
+    sent = {name: preview.context[name] for name in ("packed", "seen")} | {"type": file_type}
+    stored = client.post(address, sent).content.decode()
     (back,) = re.findall(r'href="([^"]+)">Show in Django admin', stored)
     shown = client.get(back).content.decode()
     assert "Rye needs 50 minutes." in shown

@@ -16,13 +16,13 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from memories.models import Tenant
+from memories.models import Memory, Tenant
 from memories.services.store.import_export_files import pack_text
 from memories.store.actions import imports
 from memories.store.views import import_export
 from memories.tenancy.exceptions import Conflict
 from tests.factories import make_memory
-from tests.integration.page_helpers import client_of, page, text_of
+from tests.integration.page_helpers import as_stored, client_of, page, text_of
 from tests.integration.rest_helpers import all_stored_memories
 from tests.users import new_operator
 
@@ -197,6 +197,58 @@ def test_failure_in_a_later_batch_keeps_those_before_and_the_import_continues(
     client.post(page("memories-bulk-undo", tenant, first.context["act"].pk))
     assert contents(tenant) == []
     assert "The import was undone." in text_of(next_batch(client, tenant, first))
+
+
+def edit(client: Client, tenant: Tenant, memory: Memory, content: str) -> None:
+    fields = {"content": content, "kind": "fact", "confidence": "0.8", "metadata": "{}", "seen_version": "1"}
+    assert client.post(page("memory", tenant, memory.pk), fields).status_code == 302
+
+
+def test_memories_that_changed_after_the_preview_are_not_overwritten(
+    client: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_export, "IMPORT_BATCH_ROWS", 2)
+    edited, archived, same, kept = (make_memory(tenant, f"old {name}", source_id=name) for name in "abcd")
+    rows = [(1, "a"), (2, "a"), (1, "b"), (1, "c"), (1, "d"), (1, "e"), (3, "a"), (1, ""), (2, "d")]
+    lines = [json.dumps({"content": f"new {number} {name}", "source_id": name}) for number, name in rows]
+    previewed = upload(client, tenant, "a.jsonl", "\n".join(lines))
+    edit(client, tenant, edited, "edited a")
+    client.post(page("memory-archive", tenant, archived.pk))
+    edit(client, tenant, same, "new 1 c")
+    make_memory(tenant, "stored e", source_id="e")
+    done = store(client, tenant, previewed)
+    assert done.context["report"] == {"created": 1, "updated": 2, "existing": 1, "invalid": 5}
+    assert [row["line"] for row in done.context["lines"]] == [1, 2, 3, 6, 7]
+    assert text_of(done).count("The memory with this source ID changed after the preview.") == 5
+    assert contents(tenant) == ["edited a", "new 1", "new 1 c", "new 2 d", "stored e"]
+    assert as_stored(kept).version == 3
+    assert "Updated memories keep their new version after an undo." in text_of(done)
+
+
+def test_batch_that_is_sent_twice_finds_its_rows_stored(client: Client, tenant: Tenant) -> None:
+    make_memory(tenant, "old", source_id="u")
+    rows = ['{"content": "new", "source_id": "u"}', '{"content": "first", "source_id": "v"}']
+    previewed = upload(client, tenant, "a.jsonl", "\n".join(rows))
+    for counts in ({"updated": 1, "created": 1}, {"existing": 2}):
+        assert next_batch(client, tenant, previewed).context["report"].items() >= counts.items()
+
+
+def test_preview_compares_the_condition_of_a_line(client: Client, tenant: Tenant) -> None:
+    make_memory(tenant, "old", source_id="u")
+    rows = [{"content": f"new {number}", "source_id": "u", "if_version": number} for number in (2, 1, 2, 2)]
+    previewed = upload(client, tenant, "a.jsonl", "\n".join(map(json.dumps, rows)))
+    statuses = [row["status"] for row in previewed.context["preview"]["lines"]]
+    assert statuses == ["invalid", "updated", "updated", "invalid"]
+    assert store(client, tenant, previewed).context["report"].items() >= {"updated": 2, "invalid": 2}.items()
+
+
+@pytest.mark.parametrize("sent", [{}, {"seen": "1"}, {"seen": "", "changed": "x"}])
+def test_second_step_needs_the_states_of_the_preview(client: Client, tenant: Tenant, sent: dict[str, str]) -> None:
+    packed = pack_text('{"content": "new", "source_id": "u"}')
+    response = client.post(reverse("memory-import-export", args=[tenant.pk]), {"packed": packed, **sent})
+    assert response.status_code == 422
+    assert "The preview is incomplete." in text_of(response)
+    assert contents(tenant) == []
 
 
 @pytest.mark.parametrize(

@@ -61,12 +61,17 @@ def test_same_text_leads_to_the_stored_memory_and_changes_nothing(client: Client
     assert not only_memory(tenant).pinned
 
 
-def test_known_source_id_updates_its_memory_and_undo_returns_to_its_version(client: Client, tenant: Tenant) -> None:
-    memory = make_memory(tenant, "Alex prefers coffee.", source_id="s1")
-    response = add(client, tenant, source_id="s1")
-    assert "Saved as version 2" in text_of(response)
-    client.post(undo_of(response))
-    assert as_stored(memory).content == "Alex prefers coffee."
+def test_known_source_id_is_refused_with_a_link_to_its_memory(client: Client, tenant: Tenant) -> None:
+    memory = make_memory(tenant, "Alex prefers coffee.", partition="user=alex", source_id="s1")
+    make_memory(tenant, "Alex prefers water.", partition="user=sam", source_id="s1")
+    response = add(client, tenant, partition="user=alex", source_id="s1")
+    assert response.status_code == 422
+    assert response.context["form"].errors.keys() == {"source_id"}
+    assert f'<a href="{page("memory", tenant, memory.pk)}">Edit it instead</a>' in text_of(response)
+    assert "Alex prefers tea." in text_of(response), "what was entered is kept"
+    assert as_stored(memory).version == 1
+    client.post(page("memory-archive", tenant, memory.pk))
+    assert "Memory stored." in text_of(add(client, tenant, partition="user=alex", source_id="s1"))
 
 
 INVALID_FIELDS = [

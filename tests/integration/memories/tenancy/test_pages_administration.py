@@ -152,7 +152,8 @@ def test_log_names_who_what_and_which_and_never_a_text(viewer: Client, tenant: T
     assert "Stored memories" in text
     assert page("memory", tenant, memory.pk) in text
     assert "tests" in text
-    assert "partition_prefix" in text
+    assert "partition prefix" in text
+    assert "API key" in text
     assert key.prefix in text
     assert key.hashed_key not in text
     assert "Brodersen" not in text

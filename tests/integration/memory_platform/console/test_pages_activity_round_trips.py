@@ -122,17 +122,20 @@ def test_the_prompt(console: Console, tenant: Tenant) -> None:
     console.check(text, "save_prompt", "prompt-rollback", 1)
 
 
-def test_a_stored_memory_and_one_that_its_source_id_changes(console: Console, tenant: Tenant) -> None:
-    fields = {"partition": "agent=oven", "kind": "fact", "confidence": "0.8", "metadata": "{}", "source_id": "oven-1"}
+def test_a_stored_memory_and_an_edited_one(console: Console, tenant: Tenant) -> None:
+    fields = {"kind": "fact", "confidence": "0.8", "metadata": "{}"}
+    place = {"partition": "agent=oven", "source_id": "oven-1"}
 
     def live() -> list[Any]:
         rows = Memory.objects.for_tenant(tenant.pk).filter(archived_at=None)
         return list(rows.values_list("content", "confidence", "pinned"))
 
-    console.check(live, "store_memory", "memory-new", content="Rye needs 50 minutes.", **fields)
-    console.act("memory-new", content="Rye needs 40 minutes.", **fields | {"source_id": "oven-2"})
-    changed = fields | {"source_id": "oven-2", "confidence": "0.5"}
-    console.check(live, "update_memory", "memory-new", content="Rye needs 45 minutes.", **changed)
+    console.check(live, "store_memory", "memory-new", content="Rye needs 50 minutes.", **fields, **place)
+    console.act("memory-new", content="Rye needs 40 minutes.", **fields, **place | {"source_id": "oven-2"})
+    with tenant_scope(tenant.pk):
+        memory = Memory.objects.for_tenant(tenant.pk).get(archived_at=None)
+    changed = fields | {"confidence": "0.5", "seen_version": "1"}
+    console.check(live, "update_memory", "memory", memory.pk, content="Rye needs 45 minutes.", **changed)
 
 
 def test_golden_questions(console: Console, tenant: Tenant) -> None:

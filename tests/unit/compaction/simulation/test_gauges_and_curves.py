@@ -73,7 +73,7 @@ def _turns(count: int) -> list[SessionTurn]:
 def test_chart_has_every_point_the_thresholds_and_each_compaction_marked() -> None:
     done = simulate_session(_turns(120), POLICY, 2000)
     chart = simulation_chart(done, POLICY, 2000)
-    names = ["needed", "window", "compacted when idle", "compacted at once", "warning", "target"]
+    names = ["needed", "window", "idle threshold", "emergency threshold", "warning threshold", "target"]
     assert chart.series == names
     assert len(chart.rows) == len(done.points)
     assert sum(bool(row.mark) for row in chart.rows) == sum(point.event != APPENDED for point in done.points) > 0

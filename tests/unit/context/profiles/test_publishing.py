@@ -115,9 +115,9 @@ def test_budget_nearest_to_a_thousand_tokens_decides(budgets: Sequence[int], dec
 
 def test_comparison_in_words() -> None:
     comparison = compared([0.6, 0.5] * 21, [0.5] * 42)
-    assert str(comparison) == "evidence at 1,000 tokens +5.0 points [3.6, 6.4], 42 questions"
+    assert str(comparison) == "evidence at 1,000 tokens +5.0 pp (+3.6 to +6.4 pp), 42 questions"
     nothing = compared([0.0] * 40, [0.0] * 40)
-    assert str(nothing) == "evidence at 1,000 tokens 0.0 points [0.0, 0.0], 40 questions, no evidence found by either"
+    assert str(nothing) == "evidence at 1,000 tokens 0.0 pp (0.0 to 0.0 pp), 40 questions, no evidence found by either"
 
 
 #: (case, runs newest first, the place of the draft's run, that of the run it is compared with)

@@ -83,6 +83,13 @@ def test_defaults_of_compose_are_those_of_the_example():
         assert explained[name] == default
 
 
+def test_services_of_compose_write_structured_logs_by_default():
+    services = compose["services"]
+    applications = {name for name, each in services.items() if "DATABASE_URL" in each.get("environment", {})}
+    assert applications >= {"web", "worker", "beat", "setup"}
+    assert {services[name]["environment"]["LOG_FORMAT"] for name in applications} == {"${LOG_FORMAT:-json}"}
+
+
 def test_every_image_is_pinned_to_an_exact_version_and_its_digest():
     for service in compose["services"].values():
         image = service["build"]["args"]["PYTHON_IMAGE"] if "build" in service else service["image"]

@@ -27,6 +27,7 @@ STATED = {
     "golden-question": ("seen", "context/evaluation/golden_question.html"),
     "member-role": ("replaces", "memories/tenancy/members.html"),
     "memo": ("seen_version", "memories/partitions/_text_form.html"),
+    "memory-import-export": ("seen", "memories/store/import_export.html"),
     "memory-version-restore": ("seen_version", "memories/store/_memory_history.html"),
     "memory": ("seen_version", "memories/store/_memory_form.html"),
     "partitions": ("seen_version", "memories/partitions/_text_form.html"),
@@ -51,9 +52,7 @@ WITHOUT = {
         *("roll-ups", "run-retry", "saved-view-create", "scoring-create", "session-compact", "snapshots"),
         *("compaction-regenerate",),
     },
-    "adds memories; one whose source ID exists gets a new version, which the page reports": {
-        *("memory-import-export", "memory-new"),
-    },
+    "adds a memory; a source ID that exists is refused": {"memory-new"},
     "takes effect once, on a row in the right state, which the action checks": {
         *("alert-destination-remove", "alert-destination-restore", "api-key-revoke", "budget-retire", "budget-restore"),
         *("embedding-retire", "embedding-switch", "erasure", "evaluation-cancel", "evaluation-delete"),

@@ -2,8 +2,9 @@
 
 import pytest
 
+from context.profiles.scoring_fields import scoring_profile_form_values
 from context.profiles.templatetags.settings import setting_text
-from memory_platform.web.numerals import version_label, with_minus_sign
+from memory_platform.web.numerals import spaced_name, version_label, with_minus_sign
 from memory_platform.web.templatetags.figures import number, percent, pluralized, score, signed
 
 
@@ -36,3 +37,17 @@ def test_what_is_below_zero_has_a_minus(written: str, read: str) -> None:
 )
 def test_versions_are_named_alike(version_id: str, label: str) -> None:
     assert version_label(version_id) == label
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("api_key", "API key"), ("source_id", "source ID"), ("switches_when_filled", "switches when filled")],
+)
+def test_stored_names_become_words_with_abbreviations_in_capitals(name: str, words: str) -> None:
+    assert spaced_name(name) == words
+
+
+def test_versions_show_a_setting_with_the_digits_of_its_form() -> None:
+    days = 13.862943611198906
+    form = scoring_profile_form_values({"half_life_days": days, "weights": {}})
+    assert setting_text(days, "half_life_days") == [f"{form['half_life_days']} days"]

@@ -39,6 +39,14 @@ def _assigned(model: Any) -> Callable[..., Any]:
     return profile
 
 
+def _assignments(model: Any) -> Callable[..., Any]:
+    def shown(tenant_id: UUID, *_: object) -> Any:
+        ids = model.objects.for_tenant(tenant_id).active().values_list("pk", flat=True)
+        return ",".join(str(each) for each in ids) or "none"
+
+    return shown
+
+
 def _summary(tenant_id: UUID, _: Mapping[str, Any], data: Mapping[str, Any]) -> Any:
     rows = PartitionSummary.objects.for_tenant(tenant_id).current().filter(partition__path=data.get("partition", ""))
     row = rows.filter(style=data.get("style", "")).first()
@@ -92,16 +100,15 @@ STATES: dict[str, tuple[str, Callable[..., Any]]] = {
         ("edit_version", _edit_version),
     ),
     "budget-rollback": ("replaces", _budget),
-    **dict.fromkeys(
-        ("erasures", "retention-remove", "budget-assignments", "scoring-assignments"),
-        ("shown_at", _now),
-    ),
+    "budget-assignments": ("shown", _assignments(BudgetProfileAssignment)),
+    **dict.fromkeys(("erasures", "retention-remove"), ("shown_at", _now)),
     "golden-question": ("seen", _question),
     "member-role": ("replaces", _role),
     "memory-version-restore": ("seen_version", _memory),
     "prompt-rollback": ("edited_from", lambda tenant_id, *_: current_prompt(tenant_id)[0]),
     "saved-view-change": ("replaces", _view),
     "scoring-assignment-end": ("replaces", _assigned(ScoringProfileAssignment)),
+    "scoring-assignments": ("shown", _assignments(ScoringProfileAssignment)),
     "scoring-profile": ("edited_from", _shown),
     **dict.fromkeys(("scoring-publish", "scoring-rollback"), ("replaces", _active)),
     "summary-withdraw": ("seen_version", _summary),

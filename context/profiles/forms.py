@@ -89,8 +89,12 @@ class AssignmentForm(PlatformForm):
     partition = PartitionField()
     #: The partition without memories that the operator confirmed.
     confirmed = PartitionField()
-    #: When the page showed the assignments; absent in the URL of an undo.
-    shown_at = forms.DateTimeField(required=False)
+    #: The ids of the active assignments that the page showed, or none; absent in the URL of an undo.
+    shown = forms.RegexField(r"^(none|\d{1,18}(,\d{1,18})*)\Z", required=False, widget=forms.HiddenInput)
+
+    def clean_shown(self) -> list[int] | None:
+        typed = str(self.cleaned_data["shown"])
+        return [int(each) for each in typed.split(",") if each != "none"] if typed else None
 
 
 class VersionComparisonForm(PlatformForm):

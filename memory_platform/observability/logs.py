@@ -2,19 +2,24 @@
 
 import json
 import logging
+import re
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from memory_platform.observability.requests import REQUEST_ID, TASK
+
+#: The name of the type in the `repr` of an error, such as "ValueError('...')" or "<CancelledError: ...>", after the
+#: time of a repetition.
+_ERROR_TYPE = re.compile(r"(?:Retry in [\d.]+s: )?(?:[A-Za-z_][\w.]*(?=\()|<[A-Za-z_][\w.]*)")
 
 
 class LineFormatter(logging.Formatter):
     """Lines of text; a traceback follows an error."""
 
     def formatException(self, ei: Any) -> str:
-        """Return the traceback of an error and of its causes, first the original one."""
+        """Return the tracebacks of an error, of those that it groups and of their causes, first the original one."""
         return "\n".join(reversed([_without_message(error) for error in _with_causes(ei[1])]))
 
 
@@ -36,12 +41,16 @@ class JsonFormatter(LineFormatter):
 
 
 class TaskErrorFilter(logging.Filter):
-    """Replaces the error in Celery's records of failed and repeated tasks by its type."""
+    """Replaces errors in the arguments of log records by their types, also as text in Celery's records of tasks."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if isinstance(record.args, Mapping) and "exc" in record.args:
-            # "ValueError('...')" or "Retry in 4s: ValueError('...')"
-            record.args = {**record.args, "exc": str(record.args["exc"]).partition("(")[0]}
+        if isinstance(record.args, tuple):
+            record.args = tuple(
+                type(each).__name__ if isinstance(each, BaseException) else each for each in record.args
+            )
+        elif isinstance(record.args, Mapping) and "exc" in record.args:
+            found = _ERROR_TYPE.match(str(record.args["exc"]))
+            record.args = {**record.args, "exc": found.group() if found else "error"}
         return True
 
 
@@ -51,12 +60,19 @@ def log_place_of(error: BaseException, logger: logging.Logger) -> None:
     logger.error("%s in %s:%s", type(error).__name__, place.filename, place.lineno)
 
 
-def _with_causes(error: BaseException | None) -> Iterator[BaseException]:
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        yield error
-        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+def _with_causes(error: BaseException | None) -> list[BaseException]:
+    """Return an error, the errors that it groups, and the causes of each."""
+    found: dict[int, BaseException] = {}
+    waiting = [error]
+    while waiting:
+        error = waiting.pop()
+        if error is None or id(error) in found:
+            continue
+        found[id(error)] = error
+        waiting.append(error.__cause__ or (None if error.__suppress_context__ else error.__context__))
+        if isinstance(error, BaseExceptionGroup):
+            waiting.extend(error.exceptions)
+    return list(found.values())
 
 
 def _without_message(error: BaseException) -> str:

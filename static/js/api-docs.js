@@ -23,10 +23,25 @@ function filterOperations(groups, phrase) {
     .filter((group) => group.get("operations").size);
 }
 
+// The groups that the filter opened. An empty filter closes these only, not those opened by hand.
+const openedByFilter = new Set();
+
+function showGroup(tag, isOpen) {
+  const group = ["operations-tag", tag];
+  if (ui.layoutSelectors.isShown(group, false) === isOpen) return;
+  history.pushState = () => {}; // Swagger UI adds an entry to the browser history for each group
+  try { ui.layoutActions.show(group, isOpen); } finally { delete history.pushState; }
+  if (isOpen) openedByFilter.add(tag);
+}
+
 document.addEventListener("input", (event) => {
   if (!event.target.matches(".operation-filter-input")) return;
-  const isOpen = String(!event.target.value.trim());
-  setTimeout(() => document.querySelectorAll(`.opblock-tag[data-is-open="${isOpen}"]`).forEach((each) => each.click()));
+  const phrase = event.target.value.trim();
+  if (phrase) filterOperations(ui.specSelectors.taggedOperations(), phrase).forEach((_, tag) => showGroup(tag, true));
+  else {
+    openedByFilter.forEach((tag) => showGroup(tag, false));
+    openedByFilter.clear();
+  }
 });
 
 new MutationObserver(() => {

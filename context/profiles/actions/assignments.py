@@ -1,13 +1,12 @@
 """Assign profiles. Rows of past assignments are kept, so that the assignments of any recorded time can be read."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Q
 
 from context.models import BudgetProfileAssignment, ScoringProfileAssignment
 from context.models.profiles import ProfileAssignment
@@ -37,7 +36,7 @@ class Assignments(Generic[_Row]):
         tenant_id: UUID,
         profile_name: str,
         replaces: str | None = None,
-        shown_at: datetime | None = None,
+        shown: Collection[int] | None = None,
         by: Actor,
         now: datetime,
         **target: str,
@@ -45,8 +44,8 @@ class Assignments(Generic[_Row]):
         """Assign a profile to a `target`: `api_key_id`, or `partition_path` and all below it ("" is the tenant).
 
         The earlier assignment of the target ends now; the same profile again changes nothing. `replaces` is the profile
-        that the caller saw there, "" for none, and `shown_at` the time at which the caller saw the assignments. Raises
-        `InvalidInput` naming the field, `NotFound` for an absent key, `Conflict` if the target was assigned since.
+        that the caller saw there, "" for none, and `shown` the ids of all active assignments that the caller saw.
+        Raises `InvalidInput` naming the field, `NotFound` for an absent key, `Conflict` if the target has another now.
         """
         column = _target(tenant_id, **target)
         self.check(tenant_id, profile_name)
@@ -55,7 +54,7 @@ class Assignments(Generic[_Row]):
             raise _assigned_by_another()
         if before is not None and before.profile_name == profile_name:
             return before
-        if shown_at is not None and self._changed_since(shown_at, tenant_id, column):
+        if shown is not None and not self._is_as_shown(shown, tenant_id, column, before):
             raise _assigned_by_another()
         if before is not None:
             _end(before, now)
@@ -112,10 +111,13 @@ class Assignments(Generic[_Row]):
         row: _Row | None = self.model.objects.for_tenant(tenant_id).current().locked().filter(**target).first()
         return row
 
-    def _changed_since(self, moment: datetime, tenant_id: UUID, column: dict[str, str]) -> bool:
-        """Whether an assignment of the target began or ended after a moment."""
-        rows = self.model.objects.for_tenant(tenant_id).filter(**column)
-        return bool(rows.filter(Q(recorded_from__gt=moment) | Q(recorded_to__gt=moment)).exists())
+    def _is_as_shown(self, shown: Collection[int], tenant_id: UUID, column: dict[str, str], now: _Row | None) -> bool:
+        """Whether the only shown assignment of the target is the active one, or neither exists.
+
+        Times cannot show it: an assignment has the time at which its request began, and clocks differ.
+        """
+        rows = self.model.objects.for_tenant(tenant_id).filter(pk__in=shown, **column)
+        return set(rows.values_list("pk", flat=True)) == ({now.pk} if now else set())
 
     def _audit(self, row: _Row, verb: str, by: Actor, now: datetime) -> None:
         targets = [row.profile_name, row.api_key_id or row.partition_path or "tenant"]

@@ -107,10 +107,7 @@ def scoring_retire(request: HtmxRequest, name: str, version: int) -> HttpRespons
             lines = ["Requests can no longer name the profile.", *lines]
             lines += [f"It has assignments ({assigned}); end them first."] if assigned else []
         else:
-            lines = [
-                "You can no longer publish it afterwards." if not row.published_at else "It is inactive.",
-                *lines,
-            ]
+            lines = ["It is inactive." if row.published_at else "You can no longer publish it.", *lines]
         return ask_to_confirm(request, SCORING_KIND, row, f"Retire {versioned_name(name, version)}?", "Retire", lines)
     with errors_as_flash(request):
         perform(request, retire_scoring_profile, name=name, version=version)

@@ -9,7 +9,6 @@ from django.core.exceptions import ValidationError
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils import timezone
 
 from context.models.profiles import ProfileAssignment
 from context.profiles.compare_tabs import SIDES, compare_tabs
@@ -58,7 +57,7 @@ def _with_versions(kind: ProfileKind, tenant_id: UUID, typed: dict[str, str]) ->
     return typed | {side: f"{row.name} {row.version}" for side, row in sides.items()}
 
 
-@tenant_page("viewer", to_change="operator", state="shown_at")
+@tenant_page("viewer", to_change="operator", state="shown")
 def assignments(request: HtmxRequest, kind: ProfileKind) -> HttpResponseBase:
     """Show the assignments and the form that adds one."""
     if request.method != "POST":
@@ -121,7 +120,7 @@ def _assign(
         kind.assignments.assign,
         profile_name=fields["profile_name"],
         replaces=replaces,
-        shown_at=fields["shown_at"],
+        shown=fields["shown"],
         **target,
     )
     return row
@@ -145,15 +144,16 @@ def _page(request: HtmxRequest, kind: ProfileKind, form: AssignmentForm) -> Http
     tenant_id = request.tenant.id
     with tenant_scope(tenant_id):
         rows = kind.assignments.model.objects.for_tenant(tenant_id)
+        active = list(rows.active().with_keys().newest_first())
         page = {
             "section": kind.section,
             "form": form,
             "names": kind.assignable_names(tenant_id),
             "is_empty_partition": form.is_bound and form.has_error("partition", EMPTY_PARTITION),
-            "rows": list(rows.active().with_keys().newest_first()),
+            "rows": active,
+            "shown": ",".join(str(row.pk) for row in active) or "none",
             "ended": list(rows.ended().with_keys().newest_first()[:20]),
             "keys": list(ApiKey.objects.for_tenant(tenant_id).by_name()),
-            "shown_at": timezone.now().isoformat(),
             "partitions": Partition.objects.for_tenant(tenant_id).offered_paths(),
         }
     return render_page(request, f"context/profiles/{kind.prefix}_assignments.html", page, form=form)

@@ -50,3 +50,24 @@ def test_docs_page_finds_operations_by_words_of_their_path_method_or_summary(liv
     box.fill("")
     expect(page.locator('.opblock-tag[data-is-open="true"]')).to_have_count(0)
     expect(page.locator(".opblock-tag").nth(1)).to_be_visible()
+
+
+def test_filter_of_docs_page_adds_no_history_and_closes_only_groups_that_it_opened(
+    live_server: Any, page: Page
+) -> None:
+    page.goto(f"{live_server}/api/docs/")
+    by_hand = page.locator('.opblock-tag[data-tag="memories"]')
+    by_hand.click()
+    state = "({ url: location.href, entries: history.length })"
+    before = page.evaluate(state)
+    box = page.get_by_label("Filter operations")
+    for letter in "me":
+        box.press_sequentially(letter)
+        expect(page.locator('.opblock-tag[data-is-open="false"]')).to_have_count(0)
+    expect(page.locator('.opblock-tag[data-is-open="true"]').nth(2)).to_be_visible()
+    box.fill("")
+    expect(page.locator('.opblock-tag[data-is-open="true"]')).to_have_count(1)
+    expect(by_hand).to_have_attribute("data-is-open", "true")
+    assert page.evaluate(state) == before
+    page.locator('.opblock-tag[data-tag="keys"]').click()
+    assert page.evaluate(state)["entries"] == before["entries"] + 1, "a group opened by hand adds no entry"

@@ -87,7 +87,7 @@ def test_older_memo_is_made_current_again_and_shows_who_saved_it(client: Client,
         client.post(page("memo", tenant), {"seen_version": seen, "content": content})
     shown = client.get(page("memo", tenant))
     assert "saved by " in text_of(shown)
-    assert text_of(shown).count("Roll back to") == 1
+    assert text_of(shown).count("Roll back to version 1") == 1
     restored = client.post(page("memo", tenant), fields_of_again(shown), follow=True)
     assert "Version 1 restored as version 3." in text_of(restored)
     assert memos(tenant) == ["Bikes & more.\nOnly.", "Boats.", "Bikes & more.\nOnly."]

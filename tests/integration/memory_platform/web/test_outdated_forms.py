@@ -10,7 +10,7 @@ from compaction.pipeline.actions import save_prompt
 from compaction.pipeline.prompt_versions import current_prompt
 from context.models import ScoringProfileVersion
 from context.profiles.actions.assignments import BUDGET_ASSIGNMENTS, SCORING_ASSIGNMENTS
-from context.profiles.actions.budget_profiles import save_budget_profile
+from context.profiles.actions.budget_profiles import create_budget_profile, save_budget_profile
 from context.profiles.budget_profiles import current_budget_profile
 from memories.models import Tenant
 from memories.store.actions.edit import update_memory
@@ -75,29 +75,56 @@ def test_scoring_profile_is_not_rolled_back_over_an_unseen_version(admin: Client
         assert ScoringProfileVersion.objects.for_tenant(tenant.pk).active().get(name="own").version == 1
 
 
-@pytest.mark.parametrize(
-    ("prefix", "assignments", "names"),
-    [
-        ("budget", BUDGET_ASSIGNMENTS, ("default", "default")),
-        ("scoring", SCORING_ASSIGNMENTS, ("adr-0040", "conversation-recall")),
-    ],
-)
-def test_assignment_replaces_none_that_began_or_ended_unseen(
-    admin: Client, tenant: Tenant, prefix: str, assignments: Any, names: tuple[str, str]
-) -> None:
+KINDS = [
+    ("budget", BUDGET_ASSIGNMENTS, ("default", "brief")),
+    ("scoring", SCORING_ASSIGNMENTS, ("adr-0040", "conversation-recall")),
+]
+
+
+@pytest.fixture
+def shop(tenant: Tenant) -> Tenant:
+    """A tenant with a memory and the budget profile "brief"."""
     make_memory(tenant, "one")
-    who = {"tenant_id": tenant.pk, "partition_path": "", "by": TESTER}
-    fields = {"profile_name": names[1], "api_key": "", "partition": ""}
-    address = page(f"{prefix}-assignments", tenant)
-    shown = str(admin.get(address).context["shown_at"])
     with tenant_scope(tenant.pk):
-        assignments.assign(profile_name=names[0], now=timezone.now(), **who)
-    if names[0] == names[1]:  # the same profile again changes nothing, so it must have ended
-        with tenant_scope(tenant.pk):
-            assignments.unassign(now=timezone.now(), **who)
-    refused = admin.post(address, {**fields, "shown_at": shown})
+        create_budget_profile(tenant_id=tenant.pk, name="brief", by=TESTER, now=CONTEXT_NOW)
+    return tenant
+
+
+@pytest.mark.parametrize("others", [["assign"], ["unassign"], ["unassign", "assign"]])
+@pytest.mark.parametrize(("prefix", "assignments", "names"), KINDS)
+def test_assignment_replaces_none_that_began_or_ended_unseen(
+    admin: Client, shop: Tenant, prefix: str, assignments: Any, names: tuple[str, str], others: list[str]
+) -> None:
+    # the time of the other request precedes the page, which was shown before the request was committed
+    who = {"tenant_id": shop.pk, "partition_path": "", "by": TESTER, "now": timezone.now()}
+    with tenant_scope(shop.pk):
+        if "unassign" in others:
+            assignments.assign(profile_name=names[0], **who)
+    fields = {"profile_name": names[1], "api_key": "", "partition": ""}
+    address = page(f"{prefix}-assignments", shop)
+    shown = str(admin.get(address).context["shown"])
+    with tenant_scope(shop.pk):
+        for each in others:
+            getattr(assignments, each)(**({"profile_name": names[0]} if each == "assign" else {}), **who)
+    refused = admin.post(address, {**fields, "shown": shown})
     assert refused.status_code == 422
     assert "Someone else assigned a profile there" in text_of(refused)
-    assert admin.post(address, {**fields, "shown_at": ""}).status_code == 428
-    again = str(refused.context["shown_at"])
-    assert admin.post(address, {**fields, "shown_at": again}).status_code == 302
+    assert admin.post(address, {**fields, "shown": ""}).status_code == 428
+    assert admin.post(address, {**fields, "shown": "x"}).status_code == 422
+    again = str(refused.context["shown"])
+    assert admin.post(address, {**fields, "shown": again}).status_code == 302
+
+
+@pytest.mark.parametrize(("prefix", "assignments", "names"), KINDS)
+def test_assignment_is_not_refused_because_of_another_target(
+    admin: Client, shop: Tenant, prefix: str, assignments: Any, names: tuple[str, str]
+) -> None:
+    who = {"tenant_id": shop.pk, "partition_path": "agent=x", "by": TESTER, "now": timezone.now()}
+    address = page(f"{prefix}-assignments", shop)
+    with tenant_scope(shop.pk):
+        assignments.assign(profile_name=names[0], **who)
+    shown = str(admin.get(address).context["shown"])
+    with tenant_scope(shop.pk):
+        assignments.unassign(**who)
+    fields = {"profile_name": names[1], "api_key": "", "partition": "", "shown": shown}
+    assert admin.post(address, fields).status_code == 302

@@ -3,6 +3,7 @@
 import io
 import json
 import logging
+import re
 from collections.abc import Callable, Iterator
 from logging.config import dictConfig
 
@@ -32,6 +33,29 @@ def repeated_task() -> None:
     fail_with_a_cause()
 
 
+class Quoting(ValueError):
+    """An error whose representation has no parenthesis after its name, like some of Celery's own."""
+
+    def __repr__(self) -> str:
+        return f"<Quoting: {MEMORY} (ValueError)>"
+
+
+class Bare(ValueError):
+    """An error whose representation is its message."""
+
+    def __repr__(self) -> str:
+        return f"{MEMORY} ValueError"
+
+
+@shared_task(name="tests.fail_with", autoretry_for=(Bare, Quoting), max_retries=1)
+def repeated_with(kind: str) -> None:
+    raise {"bare": Bare, "quoting": Quoting}[kind](MEMORY)
+
+
+def log_an_argument() -> None:
+    logging.getLogger("celery").error("Task handler raised error: %r", ValueError(MEMORY))
+
+
 def log_an_exception() -> None:
     try:
         fail_with_a_cause()
@@ -51,15 +75,21 @@ def written(request: pytest.FixtureRequest) -> Iterator[io.StringIO]:
     root.level, root.handlers[:] = former
 
 
-@pytest.mark.parametrize("fail", [log_an_exception, failing_task.apply, repeated_task.apply])
+@pytest.mark.parametrize(
+    "fail",
+    [
+        *(log_an_exception, log_an_argument, failing_task.apply, repeated_task.apply),
+        *(lambda: repeated_with.apply(("bare",)), lambda: repeated_with.apply(("quoting",))),
+    ],
+)
 def test_error_is_logged_with_its_types_and_without_their_messages(
     written: io.StringIO, fail: Callable[[], object]
 ) -> None:
     fail()
     text = written.getvalue()
-    assert "ValueError" in text
-    assert MEMORY not in text
+    assert re.search(r"ValueError|Quoting|Bare", text)
     assert "green" not in text
+    assert "Alex" not in text
 
 
 def test_causes_precede_the_error_that_they_led_to(written: io.StringIO) -> None:
@@ -68,3 +98,18 @@ def test_causes_precede_the_error_that_they_led_to(written: io.StringIO) -> None
     text = json.loads(text)["traceback"] if text.startswith("{") else text
     assert text.index("psycopg.errors.CheckViolation 23514") < text.index("builtins.ValueError")
     assert "in fail_with_a_cause" in text
+
+
+def test_errors_of_a_group_are_logged_with_their_frames_and_causes(written: io.StringIO) -> None:
+    try:
+        try:
+            fail_with_a_cause()
+        except ValueError as error:
+            raise ExceptionGroup(MEMORY, [error, KeyError(MEMORY)]) from None
+    except ExceptionGroup:
+        logging.getLogger("django.request").exception("Internal Server Error")
+    text = written.getvalue()
+    assert "in fail_with_a_cause" in text
+    names = ["psycopg.errors.CheckViolation 23514", "builtins.ValueError", "builtins.KeyError", "ExceptionGroup"]
+    assert sorted(names, key=text.index) == names
+    assert MEMORY not in text

@@ -35,9 +35,8 @@ def preview_import(*, tenant: Tenant, rows: Sequence[NewMemory], now: datetime) 
     New and updated memories are shown as they would be stored, with the tokens of one encoding, and have no vectors.
     """
     invalid = invalid_rows(tenant.pk, rows, replaceable_memories(tenant.pk, rows, "", now), "", now)
-    valid = [row for index, row in enumerate(rows) if index not in invalid]
     live = _LiveMemories(tenant.pk, now)
-    live.read(valid)
+    live.read(rows)
     results, states = [], {}
     for index, row in enumerate(rows):
         if row.source_id:

@@ -40,8 +40,7 @@ class Command(PlatformCommand):
         with tenant_scope(tenant.pk):
             erasure: Erasure | None = Erasure.objects.for_tenant(tenant.pk).with_id(erasure_id).first()
         if erasure is None or erasure.state != Erasure.State.DONE:
-            state = erasure.state if erasure else "absent"
-            raise CommandError(f"The erasure {erasure_id} is {state}; repeat with --resume {erasure_id}.")
+            raise CommandError(_unfinished(erasure_id, erasure))
         for kind, count in (erasure.counts or erasure.expected).items():
             self.stdout.write(f"{count:>10,} {kind}")
         if erasure.is_dry_run:
@@ -76,3 +75,14 @@ class Command(PlatformCommand):
 
     def _show(self, erasure: Erasure) -> None:
         self.stderr.write(f"{erasure.done:,} of {counted(erasure.total, 'row', 'rows')}: {erasure.step}")
+
+
+def _unfinished(erasure_id: UUID, erasure: Erasure | None) -> str:
+    """Return the error of an erasure that is not done: its state, and when it can be continued."""
+    if erasure is None or erasure.claimed_until is None:
+        state = erasure.state if erasure else "absent"
+        return f"The erasure {erasure_id} is {state}; repeat with --resume {erasure_id}."
+    return (
+        f"Another process is running the erasure {erasure_id}. If that process was killed, a worker continues the"
+        f" erasure after {erasure.claimed_until:%Y-%m-%d %H:%M:%S} UTC; from then on, --resume {erasure_id} works too."
+    )

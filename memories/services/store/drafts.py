@@ -115,6 +115,9 @@ def new_memory_problems(row: NewMemory, *, now: datetime) -> list[FieldProblem]:
     if row.superseded_versions and len(row.superseded_versions) != len(row.supersedes):
         detail = "There must be one version for each memory in supersedes."
         problems.append(FieldProblem("superseded_versions", "bad_length", detail))
+    elif len(set(zip(row.supersedes, row.superseded_versions, strict=False))) > len(set(row.supersedes)):
+        detail = "A memory that supersedes names twice must have the same version both times."
+        problems.append(FieldProblem("superseded_versions", "different_versions", detail))
     if len(row.links) > MAX_LINKS:
         return [*problems, FieldProblem("links", "too_many", f"At most {MAX_LINKS} links are stored with a memory.")]
     detail = "The kind of a link must be a lower-case word of at most 32 characters."

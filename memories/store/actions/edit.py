@@ -75,9 +75,8 @@ def restore_memory(*, memory: Memory, if_version: int | None = None, by: Actor, 
 def _locked(memory: Memory, if_version: int | None) -> Memory:
     current = find_row(Memory.objects.for_tenant(memory.tenant_id).with_id(memory.pk).locked(), Memory)
     if if_version is not None and if_version != current.version:
-        raise StaleVersion(
-            "stale_version", f"Someone saved version {current.version} since you read version {if_version}."
-        )
+        detail = f"The memory has changed since version {if_version} and now has version {current.version}."
+        raise StaleVersion("stale_version", detail)
     return current
 
 

@@ -61,9 +61,10 @@ def store_memories(
 
     A row whose `source_id` a live memory of its partition has with another text updates that memory as a new version,
     unless its `if_versions` or `if_state` excludes the present one. With `refuses_recalled_text`, a text that repeats
-    what a context of the writer's key rendered returns the memory it came from. Links, recalled and replaced memories
-    must be within the partition prefix `reach`. New memories whose texts have vectors in `ahead` are stored with them;
-    the others are pending.
+    what a context of the writer's key rendered returns the memory it came from, unless the row updates, or its
+    `if_versions` requires, a memory of its `source_id`. Links, recalled and replaced memories must be within the
+    partition prefix `reach`. New memories whose texts have vectors in `ahead` are stored with them; the others are
+    pending.
     """
     replaceable = replaceable_memories(tenant.pk, rows, reach, now)
     results = invalid_rows(tenant.pk, rows, replaceable, reach, now)
@@ -74,7 +75,7 @@ def store_memories(
         others = {
             index: row
             for index, row in valid.items()
-            if not row.is_conditional and (row.partition.path, row.source_id) not in held_sources
+            if not row.is_stale(0) and (row.partition.path, row.source_id) not in held_sources
         }
         results |= _recalled_rows(tenant.pk, others, reach, by, now)
         valid = {index: row for index, row in valid.items() if index not in results}

@@ -48,7 +48,7 @@ from memories.store.serializers.messages import MemoryMessagesInput, MessageMemo
 from memories.store.store_results import StoreResult, StoreStatus
 from memories.tenancy.api.body_limits import LARGE_BODY_BYTES, TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
-from memories.tenancy.api.etags import if_match_version, stale, upserted_versions
+from memories.tenancy.api.etags import if_match_version, refuse_conditions, stale, upserted_versions
 from memories.tenancy.api.idempotency import idempotent_in_steps
 from memories.tenancy.api.permissions import WRITE, readable_partition, writable_partition
 from memories.tenancy.exceptions import Forbidden, InvalidInput, NotFound, invalid
@@ -56,7 +56,6 @@ from memories.tenancy.required_rows import find_row
 from memories.tenancy.scopes import tenant_scope, write_in_tenant_scope
 from memories.tenancy.serializers.partitions import SHORTHAND, requested_partition, requested_segments
 from memory_platform.rest.cursor_pagination import CursorPosition, PageInput, position_to_row
-from memory_platform.rest.request_errors import RestError
 from memory_platform.rest.serializers import ROW_PROBLEMS_MAX, EmptyInput, RowChecker, bounded_errors, flat_errors
 
 Rows = TypeVar("Rows", bound=MemoryTextQuerySet)
@@ -210,8 +209,7 @@ class MemoryListEndpoint(MemoryEndpointBase):
         return response
 
     def _post_messages(self) -> Response:
-        if self.request.headers.keys() & {"If-Match", "If-None-Match"}:
-            raise RestError("if_match_unsupported", "Send the if_version of each message instead.", field="If-Match")
+        refuse_conditions(self.request, instead="Send the if_version of each message.")
         values = self.body(MemoryMessagesInput)
         partition = writable_partition(self.key, requested_partition(values))
         rows = list(message_memories(values, partition))

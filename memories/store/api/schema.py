@@ -92,7 +92,8 @@ def operation(
         is_idempotent, is_conditional = (getattr(method, name, False) for name in ("is_idempotent", "is_conditional"))
         headers = {IDEMPOTENCY_KEY: is_idempotent, IF_MATCH: is_conditional, IF_NONE_MATCH: 304 in good}
         documented = [*parameters, *(header for header, is_read in headers.items() if is_read)]
-        method.reads_if_match = IF_MATCH in documented  # type: ignore[attr-defined]  # for the endpoint's check
+        read = {each.name for each in documented if isinstance(each, OpenApiParameter)}
+        method.read_headers = read  # type: ignore[attr-defined]  # for the endpoint's check
         caused = {409: is_idempotent, 412: IF_MATCH in documented}
         every = [*problems, *(status for status, is_caused in caused.items() if is_caused)]
         return extend_schema(

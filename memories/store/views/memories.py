@@ -80,7 +80,7 @@ def memory_version_restore(request: HtmxRequest, memory_id: UUID, version: int) 
     if earlier is None:
         raise Http404
     changes = {name: getattr(earlier, name) for name in RESTORED_FIELDS}
-    with errors_as_flash(request):
+    with errors_as_flash(request, if_stale="Choose a version in its history."):
         with tenant_scope(request.tenant.id):
             saved = update_memory(memory=current, changes=changes, if_version=seen, **by_operator(request))
         index_now(request.tenant.id, [memory_id])

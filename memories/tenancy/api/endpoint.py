@@ -22,7 +22,7 @@ from rest_framework.views import APIView
 from memories.models import ApiKey, IdempotencyRecord
 from memories.tenancy.api.authentication import KeyAuthentication, KeyThrottle
 from memories.tenancy.api.body_limits import SMALL_BODY_BYTES, too_large
-from memories.tenancy.api.etags import response_with_etag
+from memories.tenancy.api.etags import refuse_conditions, response_with_etag
 from memories.tenancy.api.permissions import HasScope, require_whole_tenant
 from memories.tenancy.api.slow_requests import slow_requests
 from memories.tenancy.audit import Actor
@@ -86,10 +86,8 @@ class Endpoint(APIView):
         self.now = timezone.now()
         super().initial(request, *args, **kwargs)
         method = getattr(self, str(request.method).lower(), None)
-        is_edit = method is not None and request.method not in SAFE_METHODS
-        if is_edit and "HTTP_IF_MATCH" in request.META and not getattr(method, "reads_if_match", False):
-            detail = "This operation does not support If-Match. Nothing was done."
-            raise RestError("if_match_unsupported", detail, field="If-Match")
+        if method is not None and request.method not in SAFE_METHODS:
+            refuse_conditions(request, read=getattr(method, "read_headers", ()))
         # The middleware has checked that it is a number.
         declared = int(request.META.get("CONTENT_LENGTH") or 0)
         limit = self.body_bytes_max if request.method in {"POST", "PUT", "PATCH"} else SMALL_BODY_BYTES

@@ -13,9 +13,12 @@ from rest_framework.response import Response
 from memories.store.serializers.answers import content_etag, memory_etag
 from memories.tenancy.exceptions import StaleVersion
 from memories.tenancy.scopes import tenant_scope
+from memory_platform.rest.request_errors import RestError
 
 _TAG = re.compile(r'(?:W/)?"([^"]*)"')
 _VERSION = re.compile(r"([0-9]{1,9})(\.[0-9a-f]*)?")
+#: The headers that are conditions of an edit, and the error codes of operations that do not read them.
+_UNSUPPORTED = {"If-Match": "if_match_unsupported", "If-None-Match": "if_none_match_unsupported"}
 
 
 def is_etag_current(request: Request, etag: str) -> bool:
@@ -47,10 +50,14 @@ def if_match_version(request: Request, current: int) -> int | None:
 def upserted_versions(request: Request) -> Container[int] | None:
     """Return the versions that the row of an upsert may have, 0 if there may be none, or None without a header.
 
-    An `If-Match` needs a row, and `If-None-Match: *` that there is none.
+    An `If-Match` needs a row, and `If-None-Match: *` that there is none; both exclude every state. Raises `RestError`
+    for an `If-None-Match` that names tags.
     """
-    if request.headers.get("If-None-Match", "").strip() == "*":
-        return {0}
+    if request.headers.get("If-None-Match", "*").strip() != "*":
+        detail = "This operation supports only If-None-Match: *. Nothing was done."
+        raise RestError(_UNSUPPORTED["If-None-Match"], detail, field="If-None-Match")
+    if "If-None-Match" in request.headers:
+        return () if "If-Match" in request.headers else {0}
     if "If-Match" not in request.headers:
         return None
     return _named_versions(request) - {0} if has_condition(request) else range(1, sys.maxsize)
@@ -100,6 +107,13 @@ def require_etags(if_match: str | None, current: Callable[[], Collection[str]], 
         tags, named = set(current()), {f'"{tag}"' for tag in _TAG.findall(if_match)}
         if not tags or not (if_match.strip() == "*" or tags <= named):
             raise stale(field)
+
+
+def refuse_conditions(request: Request, *, read: Collection[str] = (), instead: str = "Nothing was done.") -> None:
+    """Raise `RestError` if the request has a header of a condition that the operation does not `read`."""
+    for header, code in _UNSUPPORTED.items():
+        if header in request.headers and header not in read:
+            raise RestError(code, f"This operation does not support {header}. {instead}", field=header)
 
 
 def has_condition(request: Request) -> bool:

@@ -47,12 +47,13 @@ def tenant_change(request: HtmxRequest) -> Iterator[None]:
 
 
 @contextmanager
-def errors_as_flash(request: HtmxRequest, text: str = "{}") -> Iterator[None]:
-    """Show a refusal in a message, `text`, on the next page."""
+def errors_as_flash(request: HtmxRequest, text: str = "{}", *, if_stale: str = "") -> Iterator[None]:
+    """Show a refusal in a message, `text`, on the next page; `if_stale` follows the refusal of a stale version."""
     try:
         yield
     except PlatformError as error:
-        flash_error(request, text.format(error.detail))
+        advice = f" {if_stale}" if if_stale and isinstance(error, StaleVersion) else ""
+        flash_error(request, text.format(error.detail) + advice)
 
 
 @contextmanager

@@ -193,3 +193,18 @@ def test_command_continues_a_failed_erasure(tenant: Tenant) -> None:
     call_command("erase", tenant.name, resume=failed.pk, stdout=out, stderr=StringIO())
     assert f"Receipt {failed.pk} is valid." in out.getvalue()
     assert places_with(CANARY) == set()
+
+
+def test_command_names_the_end_of_the_claim_of_a_killed_one(tenant: Tenant) -> None:
+    plant(tenant)
+    now = timezone.now()
+    with tenant_scope(tenant.pk):
+        erasure = request_erasure(tenant=tenant, partition=PERSON, is_enqueued=False, by=TESTER, now=now)
+        Erasure.objects.for_tenant(tenant.pk).claim(erasure.pk, now=now, until=now + timedelta(hours=1))
+    named = f"after {now + timedelta(hours=1):%Y-%m-%d %H:%M:%S} UTC; from then on, --resume {erasure.pk} works too."
+    with pytest.raises(CommandError, match=named):
+        call_command("erase", tenant.name, resume=erasure.pk, stdout=StringIO(), stderr=StringIO())
+    with tenant_scope(tenant.pk):
+        Erasure.objects.for_tenant(tenant.pk).update(claimed_until=now - timedelta(seconds=1))
+    call_command("erase", tenant.name, resume=erasure.pk, stdout=StringIO(), stderr=StringIO())
+    assert places_with(CANARY) == set()

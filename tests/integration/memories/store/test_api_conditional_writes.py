@@ -52,6 +52,12 @@ def test_if_none_match_creates_only(api: APIClient, tenant: Tenant) -> None:
     for text in ("one", "two"):
         assert_problem(put(api, text, If_None_Match="*"), 412, "stale_version", "If-Match")
     assert_problem(put(api, "two", "", If_None_Match="*"), 400, "required", "source_id")
+    for tags in ('"1"', 'W/"1.5ca1e"', "nonsense"):
+        refused = put(api, "two", "other", If_None_Match=tags)
+        assert_problem(refused, 400, "if_none_match_unsupported", "If-None-Match")
+    for name in ("doc-1", "other"):
+        both = put(api, "two", name, If_None_Match="*", If_Match="*")
+        assert_problem(both, 412, "stale_version", "If-Match")
     assert texts(tenant) == ["one"]
 
 
@@ -101,7 +107,7 @@ def test_each_message_has_its_own_condition(api: APIClient) -> None:
     assert updated["status"] == "updated"
     for name in ("If-Match", "If-None-Match"):
         answer = api.post(MEMORIES, {"messages": [message]}, headers={name: "*"})
-        assert_problem(answer, 400, "if_match_unsupported", "If-Match")
+        assert_problem(answer, 400, f"{name.lower().replace('-', '_')}_unsupported", name)
 
 
 def test_move_does_what_its_dry_run_showed_or_nothing(api: APIClient, tenant: Tenant) -> None:
@@ -139,6 +145,8 @@ def test_memories_are_replaced_only_in_the_versions_that_the_caller_names(api: A
     (row,) = api.post(BULK, {"memories": [stale]}).json()["results"]
     assert [(error["field"], error["code"]) for error in row["errors"]] == [("supersedes", "stale_version")]
     assert_problem(api.post(MEMORIES, {**new, "superseded_versions": [1]}), 400, "bad_length", "superseded_versions")
+    twice = {**new, "supersedes": [other, other], "superseded_versions": [99, 1]}
+    assert_problem(api.post(MEMORIES, twice), 400, "different_versions", "superseded_versions")
     assert all(row.archived_at is None for row in all_stored_memories(tenant))
     assert api.post(MEMORIES, {**new, "superseded_versions": [1, 2]}).status_code == 201
     assert {row.content for row in all_stored_memories(tenant) if row.archived_at is None} == {"Alex lives in Porto."}

@@ -284,7 +284,7 @@ def test_edit_of_a_version_that_is_no_longer_current_is_refused(client: Client, 
     response = client.post(address, form_of(memory, content="I was slower."))
     assert response.status_code == 422
     assert "I was slower." in text_of(response)
-    assert "Someone saved version 2 since you read version 1." in text_of(response)
+    assert "The memory has changed since version 1 and now has version 2. Your changes are below." in text_of(response)
     assert as_stored(memory).content == "Somebody was faster."
 
 

@@ -34,7 +34,7 @@ def send(client: Any, text: str, **place: str) -> tuple[int, str, str]:
     return response.status_code, answer["status"], answer["reason"]
 
 
-def send_in_bulk(client: Any, *rows: dict[str, str]) -> list[tuple[str, str]]:
+def send_in_bulk(client: Any, *rows: dict[str, Any]) -> list[tuple[str, str]]:
     results = client.post(BULK, {"memories": list(rows)}).json()["results"]
     return [(row["status"], row["reason"]) for row in results]
 
@@ -53,6 +53,21 @@ def test_sentence_of_one_user_is_stored_for_another(api: APIClient, tenant: Tena
     rows = [{"content": text, "user_id": name} for name in ("u3", "u1", "u2")]
     assert send_in_bulk(api, *rows) == [("created", ""), ("existing", "recalled"), ("existing", "duplicate")]
     assert len(all_stored_memories(tenant)) == 3
+
+
+def test_create_only_condition_stores_no_recalled_text(api: APIClient, tenant: Tenant, fold: Any) -> None:
+    post_memory(api, SENTENCES[0])
+    receive(api, SENTENCES[0])
+    fold()
+    new = {"content": SENTENCES[0], "source_id": "new"}
+    answer = api.post(MEMORIES, new, headers={"If-None-Match": "*"})
+    assert (answer.status_code, answer.json()["reason"]) == (200, "recalled")
+    assert send_in_bulk(api, {**new, "if_version": 0}) == [("existing", "recalled")]
+    message = {"role": "user", "content": SENTENCES[0], "source_id": "new", "if_version": 0}
+    assert api.post(MEMORIES, {"messages": [message]}).json()["results"][0]["reason"] == "recalled"
+    # a required memory is reported as missing
+    assert send_in_bulk(api, {**new, "if_version": 1}) == [("invalid", "")]
+    assert len(all_stored_memories(tenant)) == 1
 
 
 def test_sentence_of_one_user_in_a_context_of_all_is_stored_for_another(api: APIClient, fold: Any) -> None:

@@ -100,6 +100,16 @@ def test_edit_passes_with_the_etag_of_its_row_and_is_refused_with_another(admin:
     assert unchecked == WITH_ETAG_OF_AN_EDIT | UPSERTS
 
 
+def test_operation_refuses_if_none_match_instead_of_ignoring_it(admin: APIClient, tenant: Tenant) -> None:
+    rows = one_of_everything(admin)
+    before = whole_state(tenant)
+    for method, route in {*edits(), *(("post", route) for route in ADDING | BY_ROW | READING)} - {("post", "memories")}:
+        response = rows.call(admin, method, f"api/v1/{route}", {"If-None-Match": "*"})
+        assert response.status_code == 400, f"{method} {route}: {response.content!r}"
+        assert_problem(response, 400, "if_none_match_unsupported", "If-None-Match")
+    assert whole_state(tenant) == before
+
+
 def test_operation_that_edits_no_row_refuses_if_match_instead_of_ignoring_it(admin: APIClient, tenant: Tenant) -> None:
     rows = one_of_everything(admin)
     before = whole_state(tenant)

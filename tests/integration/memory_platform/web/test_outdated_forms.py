@@ -36,7 +36,8 @@ def test_version_of_a_memory_is_not_restored_over_an_unseen_edit(admin: Client, 
         with tenant_scope(tenant.pk):
             update_memory(memory=memory, changes={"content": text}, by=TESTER, now=timezone.now())
     for sent in ({"path": address, "data": {"seen_version": "2"}}, {"path": f"{address}?seen_version=2"}):
-        assert "Someone saved version 3" in text_of(admin.post(**sent, follow=True))
+        refusal = "The memory has changed since version 2 and now has version 3. Choose a version in its history."
+        assert refusal in text_of(admin.post(**sent, follow=True))
     assert reread_memory(memory).content == "three"
     assert admin.post(address, {"seen_version": ""}).status_code == 428
     admin.post(f"{address}?seen_version=3")

@@ -37,7 +37,7 @@ _MARKER = re.compile(
     r"|DOCUMENT|HISTORIAL|CONVERSACIÓN|DOCUMENTO|GESPRÄCHS?)\b"
     r"|\"[\w-]{0,20}(?:llm|assistant|agent|prompt|ai)_(?:directive|instruction|note|message|hint)s?\""
 )
-#: A quotation in any marks, or a long remark in brackets.
+#: A quotation in any marks, or a long text in brackets.
 _QUOTATION = re.compile(
     rf"(?<!\w)['‘‚\"“„«](?=\W?\w)[^\n]{{{QUOTATION_CHARACTERS_MIN},{QUOTATION_CHARACTERS_MAX}}}?[.!?*\w)]['’‘\"”“»](?!\w)"
     rf"|\([^()\n]{{{QUOTATION_CHARACTERS_MIN},{QUOTATION_CHARACTERS_MAX}}}\)"
@@ -55,21 +55,25 @@ class InstructionStrength(IntEnum):
 class Evidence(StrEnum):
     """A kind of evidence; all but a marker have cues in the data files.
 
-    `ADDRESSED` text is for any program that reads it. `MENTIONED`: it speaks to the assistant or says what a program
-    must do, which is ordinary in the own words of people who use or build one.
+    `ADDRESSED` text is for any program that reads it. `MENTIONED`: it addresses the assistant or says what a program
+    must do, which is ordinary in the own words of people who use or build one. `OVERRIDING`: an order to ignore the
+    assistant's own, all or all earlier rules. `CHANGING`: rules or a role change, as people also say to each other.
     """
 
     MARKER = "marker"
     ADDRESSED = "addressed"
     MENTIONED = "mentioned"
     OVERRIDING = "overriding"
+    CHANGING = "changing"
     STANDING = "standing"
     STORING = "storing"
 
 
 #: What is requested; the other kinds say who is addressed, and two of them are unusual in own words.
 _REQUESTS = frozenset({Evidence.STANDING, Evidence.STORING})
-_POSSIBLE_IN_OWN_WORDS = frozenset({Evidence.ADDRESSED, Evidence.OVERRIDING})
+_UNUSUAL_IN_OWN_WORDS = frozenset({Evidence.ADDRESSED, Evidence.OVERRIDING})
+#: A kind and a weaker one that mostly matches the same words.
+_SAME_WORDS = ((Evidence.ADDRESSED, Evidence.MENTIONED), (Evidence.OVERRIDING, Evidence.CHANGING))
 
 
 def instruction_strengths(
@@ -105,12 +109,17 @@ def has_instructions(text: str) -> bool:
 def strength_of(evidence: Collection[Evidence], *, is_own: bool) -> InstructionStrength:
     """Return the strength of the evidence in a speaker's own words or in another's text."""
     found = frozenset(evidence)
-    if Evidence.ADDRESSED in found:
-        found -= {Evidence.MENTIONED}  # mostly the same words
-    is_addressed = bool(found - _REQUESTS)
-    if len(found) > 1 and (Evidence.MARKER in found if is_own else is_addressed):
+    found -= {weaker for kind, weaker in _SAME_WORDS if kind in found}
+    has_two = len(found) > 1
+    if is_own:
+        is_unusual = bool(found & _UNUSUAL_IN_OWN_WORDS)
+        has_marker = has_two and Evidence.MARKER in found
+        is_certain, is_possible = is_unusual and has_marker, is_unusual or has_marker
+    else:
+        is_addressed = bool(found - _REQUESTS)
+        is_certain, is_possible = is_addressed and has_two, is_addressed or has_two
+    if is_certain:
         return InstructionStrength.CERTAIN
-    is_possible = found & _POSSIBLE_IN_OWN_WORDS if is_own else is_addressed or len(found) > 1
     return InstructionStrength.POSSIBLE if is_possible else InstructionStrength.NONE
 
 
@@ -124,8 +133,11 @@ def _evidence(sentences: Sequence[SourceSentence], content: str) -> Sequence[set
 
 
 def _cues(text: str) -> set[Evidence]:
-    """The kinds of evidence by the cues of all languages, because a request may be in another language."""
-    lower = text.lower().replace("’", "'")
+    """The kinds of evidence by the cues of all languages, because a request may be in another language.
+
+    A marker ends the text before it, so that its words count only as a marker.
+    """
+    lower = _MARKER.sub(". ", text).lower().replace("’", "'")
     return {kind for kind, pattern in _patterns().items() if pattern.search(lower)}
 
 
@@ -135,7 +147,7 @@ def _markers(text: str) -> set[Evidence]:
 
 def _own_words(sentences: Sequence[SourceSentence], content: str, role: str) -> Sequence[bool]:
     """Whether each sentence is in the speaker's own words."""
-    quotations = [found.span() for found in _QUOTATION.finditer(content)]
+    quotations = [found.span() for found in _QUOTATION.finditer(content) if _is_quoted(found[0])]
     ends = [end for _, end in quotations]
 
     def is_own(sentence: SourceSentence) -> bool:
@@ -145,6 +157,11 @@ def _own_words(sentences: Sequence[SourceSentence], content: str, role: str) -> 
         return place == len(ends) or quotations[place][0] >= sentence.end
 
     return list(map(is_own, sentences))
+
+
+def _is_quoted(text: str) -> bool:
+    """Whether a match is a quotation: in brackets, only with certain cues, because people write remarks in them."""
+    return text[0] != "(" or strength_of(_cues(text), is_own=False) == InstructionStrength.CERTAIN
 
 
 @cache

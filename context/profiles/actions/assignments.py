@@ -149,4 +149,4 @@ def _end(row: ProfileAssignment, now: datetime) -> None:
 
 
 def _assigned_by_another() -> Conflict:
-    return Conflict("assignment_changed", "Someone else assigned a profile there. Check it before you change it.")
+    return Conflict("assignment_changed", "Someone else changed the assignment there. Check it before you change it.")

@@ -108,7 +108,7 @@ def test_assignment_replaces_none_that_began_or_ended_unseen(
             getattr(assignments, each)(**({"profile_name": names[0]} if each == "assign" else {}), **who)
     refused = admin.post(address, {**fields, "shown": shown})
     assert refused.status_code == 422
-    assert "Someone else assigned a profile there" in text_of(refused)
+    assert "Someone else changed the assignment there" in text_of(refused)
     assert admin.post(address, {**fields, "shown": ""}).status_code == 428
     assert admin.post(address, {**fields, "shown": "x"}).status_code == 422
     again = str(refused.context["shown"])

@@ -19,6 +19,7 @@ from compaction.services.alerts.rules import state_of_rules
 from context.models import BudgetProfileAssignment, GoldenQuestion, ScoringProfileAssignment, ScoringProfileVersion
 from context.profiles.budget_profiles import current_budget_profile
 from memories.models import Memory, PartitionSummary, SavedView, Tenant
+from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.roles import role_of
 
@@ -79,7 +80,10 @@ def _role(_: UUID, named: Mapping[str, Any], __: Mapping[str, Any]) -> Any:
 
 
 def _budget(tenant_id: UUID, named: Mapping[str, Any], _: Mapping[str, Any]) -> Any:
-    return current_budget_profile(tenant_id, named["name"]).version
+    try:
+        return current_budget_profile(tenant_id, named["name"]).version
+    except InvalidInput:
+        return 0
 
 
 def _memory(tenant_id: UUID, named: Mapping[str, Any], _: Mapping[str, Any]) -> Any:

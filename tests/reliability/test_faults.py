@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import psutil
 import pytest
 from redis import Redis
 
@@ -255,6 +256,9 @@ def test_full_disk_refuses_writes_and_loses_nothing(running: Start, key: str) ->
 
     assert write(0) == 201
     filler = fill(running.data_dir)
+    beat = beat_of(running)
+    beat.kill()
+    running.wait_until(lambda: beat_of(running) not in {beat, None})
     statuses = [write(number) for number in range(1, 40)]
     assert 503 in statuses
     assert running.status_of("/healthz") == 200
@@ -262,6 +266,10 @@ def test_full_disk_refuses_writes_and_loses_nothing(running: Start, key: str) ->
     wait_until(lambda: write(1000) == 201)
     found = [ask(running, key, "GET", f"memories/{each}")[0] for each in kept]
     assert found == [200] * len(kept)
+
+
+def beat_of(running: Start) -> psutil.Process | None:
+    return next((process for process in running.running() if process.name() == "beat"), None)
 
 
 def fill(folder: Path) -> Path:

@@ -32,12 +32,15 @@ LOGINS = {"api": servers.APP, "console": servers.CONSOLE, "maintenance": servers
 ALL_TENANTS = {"admin_write", "maintenance", "operator_read"}
 
 
-def injected(role: str, statement: str, *, scope: str = "", argument: str = "") -> Any:
-    """Return the first column of a statement's result in a connection of a role, with the role's genuine token."""
+def url_of(role: str) -> str:
     login = LOGINS[role]
     host = os.environ[servers.SUPERUSER_URL].partition("?")[2]
-    url = f"postgres://{login.role}:{login.password}@/{servers.own_database()}?{host}"
-    with psycopg.connect(url) as own:
+    return f"postgres://{login.role}:{login.password}@/{servers.own_database()}?{host}"
+
+
+def injected(role: str, statement: str, *, scope: str = "", argument: str = "") -> Any:
+    """Return the first column of a statement's result in a connection of a role, with the role's genuine token."""
+    with psycopg.connect(url_of(role)) as own:
         if scope:
             token = row_scope_token(scope, argument, own.info.backend_pid)
             own.execute("SELECT set_config('app.scope', %s, true)", [token])
@@ -94,6 +97,7 @@ REFUSED_TO_ALL = [
     "CREATE TABLE public.memories_later ()",
     f"SET SESSION AUTHORIZATION {servers.OWNER.role}",
     f"SET ROLE {servers.OWNER.role}",
+    "SET track_activities = on",
 ]
 #: What reporting a lock-out needs.
 REPORTING = [
@@ -116,6 +120,14 @@ REDACTION = "SELECT redact_audit_entries(gen_random_uuid(), '[]')"
 def test_role_is_refused_what_only_others_need(role: str, statement: str) -> None:
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         injected(role, statement)
+
+
+@pytest.mark.parametrize("role", LOGINS)
+def test_session_sees_no_statement_of_another_tenants_session(role: str) -> None:
+    seen = "SELECT query FROM pg_stat_activity WHERE usename = current_user AND pid <> pg_backend_pid()"
+    with psycopg.connect(url_of(role)) as other:
+        other.execute("SELECT 'a text of another tenant'")
+        assert set(injected(role, seen)) == {""}
 
 
 @pytest.mark.parametrize("statement", REPORTING)

@@ -208,12 +208,12 @@ def test_only_processes_that_are_still_the_recorded_ones_are_reaped(tmp_path, ch
     ours = spawn_process("ours", ["sleep", "60"], log=tmp_path / "log")
     other = spawn_process("other", ["sleep", "61"], log=tmp_path / "log")
     children += [ours, other]
-    processes.record_processes(tmp_path, [ours])
+    processes.record_processes(tmp_path, processes.describe_processes([ours]))
     records = tmp_path / "run/processes.json"
     forged = records.read_text().replace(str(ours.process.pid), str(other.process.pid))
     records.write_text(forged)
     assert processes.stop_recorded_processes(tmp_path) == []
-    processes.record_processes(tmp_path, [ours])
+    processes.record_processes(tmp_path, processes.describe_processes([ours]))
     assert processes.stop_recorded_processes(tmp_path) == [ours.process.pid]
     assert other.is_running()
     assert processes.stop_recorded_processes(tmp_path) == []

@@ -1,6 +1,7 @@
 """When a process of `make run` is restarted."""
 
 import os
+from errno import ENOSPC
 from io import StringIO
 from pathlib import Path
 from subprocess import Popen
@@ -78,6 +79,42 @@ def test_killed_part_is_started_within_the_wait_and_one_look_of_the_supervisor_a
         watched._watch()
     waits = [at - end for at, end in zip(started, ends, strict=False)]
     assert max(waits) <= KILLED_WAIT_SECONDS + 2 * supervisor.SUPERVISOR_POLL_SECONDS < 1.0, waits
+
+
+def test_full_disk_keeps_no_part_from_its_restart_and_the_process_is_recorded_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The terminal may be a file on the same disk."""
+
+    class FullDisk(StringIO):
+        def write(self, _: str) -> int:
+            raise OSError(ENOSPC, "No space left on device")
+
+    class Child:
+        name, log, process = "beat", Path("logs/beat.log"), Ended(-9)
+
+        def __init__(self, *, runs: bool) -> None:
+            self.is_running = lambda: runs
+
+    attempts: list[int] = []
+
+    def record() -> None:
+        attempts.append(len(attempts))
+        if len(attempts) < 3:
+            raise OSError(ENOSPC, "No space left on device")
+        raise stops.StopRequested
+
+    watched = supervisor.Supervisor(config_from(os.environ), StringIO())
+    monkeypatch.setattr(watched, "_pause", lambda: None)
+    monkeypatch.setattr(watched, "_record", record)
+    monkeypatch.setattr("sys.stderr", FullDisk())
+    monkeypatch.setattr("memory_platform.embedded.processes.signal_group", lambda *_: None)
+    part = Part(lambda: cast("ChildProcess", Child(runs=True)), cast("ChildProcess", Child(runs=False)))
+    watched._apps = [part]
+    with pytest.raises(stops.StopRequested):
+        watched._watch()
+    assert part.child.is_running()
+    assert attempts == [0, 1, 2]
 
 
 def test_part_that_cannot_be_started_waits_longer_however_long_it_ran_before() -> None:

@@ -29,14 +29,14 @@ def _edit_version(tenant_id: UUID, named: Mapping[str, Any], _: Mapping[str, Any
 
 
 def _assigned(model: Any) -> Callable[..., Any]:
-    def profile(tenant_id: UUID, _: Mapping[str, Any], data: Mapping[str, Any]) -> Any:
+    def assignment(tenant_id: UUID, _: Mapping[str, Any], data: Mapping[str, Any]) -> Any:
         rows = model.objects.for_tenant(tenant_id).active()
         key = data.get("api_key")
         rows = rows.filter(api_key__prefix=key) if key else rows.filter(partition_path=data.get("partition", ""))
         row = rows.first()
-        return row.profile_name if row else "none"
+        return row.pk if row else "none"
 
-    return profile
+    return assignment
 
 
 def _assignments(model: Any) -> Callable[..., Any]:

@@ -88,6 +88,7 @@ def set_retention_policy(
     if not 1 <= days <= RETENTION_DAYS_MAX:
         raise InvalidInput("out_of_range", f"Use 1 to {RETENTION_DAYS_MAX:,} days.", "days")
     values = {"days": days, "created_by": by.stored_label, "created_at": now}
+    policy: RetentionPolicy
     policy, is_new = RetentionPolicy.objects.select_for_update().get_or_create(
         tenant_id=tenant.pk, partition_path=partition, age_from=age_from, defaults=values
     )

@@ -11,9 +11,8 @@ from uuid import UUID
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import Resolver404, resolve
-from django.utils import timezone
 
-from compaction.models import AlertRule, Compaction
+from compaction.models import AlertRule, Compaction, RetentionPolicy
 from compaction.pipeline.prompt_versions import current_prompt
 from compaction.services.alerts.rules import state_of_rules
 from context.models import BudgetProfileAssignment, GoldenQuestion, ScoringProfileAssignment, ScoringProfileVersion
@@ -30,14 +29,14 @@ def _edit_version(tenant_id: UUID, named: Mapping[str, Any], _: Mapping[str, Any
 
 
 def _assigned(model: Any) -> Callable[..., Any]:
-    def profile(tenant_id: UUID, _: Mapping[str, Any], data: Mapping[str, Any]) -> Any:
+    def assignment(tenant_id: UUID, _: Mapping[str, Any], data: Mapping[str, Any]) -> Any:
         rows = model.objects.for_tenant(tenant_id).active()
         key = data.get("api_key")
         rows = rows.filter(api_key__prefix=key) if key else rows.filter(partition_path=data.get("partition", ""))
         row = rows.first()
-        return row.profile_name if row else "none"
+        return row.pk if row else "none"
 
-    return profile
+    return assignment
 
 
 def _assignments(model: Any) -> Callable[..., Any]:
@@ -91,8 +90,13 @@ def _memory(tenant_id: UUID, named: Mapping[str, Any], _: Mapping[str, Any]) -> 
     return row.version if row else 0
 
 
-def _now(*_: object) -> Any:
-    return timezone.now().isoformat()
+def _policies(tenant_id: UUID, *_: object) -> Any:
+    return ",".join(each.state for each in RetentionPolicy.objects.for_tenant(tenant_id)) or "none"
+
+
+def _policy(tenant_id: UUID, named: Mapping[str, Any], _: Mapping[str, Any]) -> Any:
+    row = RetentionPolicy.objects.for_tenant(tenant_id).filter(pk=named["policy_id"]).first()
+    return row.state if row else "none"
 
 
 #: By the name of an address: the field, and how to compute it from the tenant, the names in the address, and the data.
@@ -105,11 +109,12 @@ STATES: dict[str, tuple[str, Callable[..., Any]]] = {
     ),
     "budget-rollback": ("replaces", _budget),
     "budget-assignments": ("shown", _assignments(BudgetProfileAssignment)),
-    **dict.fromkeys(("erasures", "retention-remove"), ("shown_at", _now)),
+    "erasures": ("shown", _policies),
     "golden-question": ("seen", _question),
     "member-role": ("replaces", _role),
     "memory-version-restore": ("seen_version", _memory),
     "prompt-rollback": ("edited_from", lambda tenant_id, *_: current_prompt(tenant_id)[0]),
+    "retention-remove": ("replaces", _policy),
     "saved-view-change": ("replaces", _view),
     "scoring-assignment-end": ("replaces", _assigned(ScoringProfileAssignment)),
     "scoring-assignments": ("shown", _assignments(ScoringProfileAssignment)),

@@ -1,5 +1,6 @@
 """Request an erasure or its dry run, and set retention policies (ADR-0130)."""
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -73,41 +74,47 @@ def set_retention_policy(
     partition: str,
     days: int,
     age_from: str,
-    shown_at: datetime | None = None,
+    shown: Collection[str] | None = None,
     by: Actor,
     now: datetime,
 ) -> RetentionPolicy:
     """Set after how many days the memories and sessions of a partition are erased. Raises `InvalidInput`.
 
-    Raises `StaleVersion` if a policy that it would replace was set after `shown_at`.
+    `shown` are the states of all policies that the caller saw. Raises `StaleVersion` if none of them is that of the
+    policy to replace, or if there is no policy to replace and the caller saw one.
     """
     if age_from not in RetentionPolicy.From.values:
         raise InvalidInput("unknown", f"Use one of {', '.join(RetentionPolicy.From.values)}.", "age_from")
     if not 1 <= days <= RETENTION_DAYS_MAX:
         raise InvalidInput("out_of_range", f"Use 1 to {RETENTION_DAYS_MAX:,} days.", "days")
-    rows = RetentionPolicy.objects.for_tenant(tenant.pk).of(partition, age_from)
-    former: int | None = None
-    for replaced in rows.select_for_update():
-        _require_unchanged(replaced, shown_at)
-        former = replaced.days
-    policy, _ = RetentionPolicy.objects.update_or_create(
-        tenant_id=tenant.pk,
-        partition_path=partition,
-        age_from=age_from,
-        defaults={"days": days, "created_by": by.stored_label, "created_at": now},
+    values = {"days": days, "created_by": by.stored_label, "created_at": now}
+    policy: RetentionPolicy
+    policy, is_new = RetentionPolicy.objects.select_for_update().get_or_create(
+        tenant_id=tenant.pk, partition_path=partition, age_from=age_from, defaults=values
     )
+    former = None if is_new else policy.days
+    if shown is not None:
+        seen = {state for state in shown if state.startswith(f"{policy.target}.")}
+        _require_unchanged(policy, seen == (set() if is_new else {policy.state}), is_removed=is_new)
+    if not is_new:
+        for name, value in values.items():
+            setattr(policy, name, value)
+        policy.save(update_fields=list(values))
     _audit_policy("set_retention", policy, former, days, by, now)
     return policy
 
 
 @transaction.atomic
-def remove_retention_policy(
-    *, policy: RetentionPolicy, shown_at: datetime | None = None, by: Actor, now: datetime
-) -> None:
-    """End a policy; rows that it has not erased yet are kept. Raises `StaleVersion` if it was set after `shown_at`."""
-    _require_unchanged(policy, shown_at)
-    _audit_policy("remove_retention", policy, policy.days, None, by, now)
-    policy.delete()
+def remove_retention_policy(*, policy: RetentionPolicy, shown: str | None = None, by: Actor, now: datetime) -> None:
+    """End a policy; rows that it has not erased yet are kept.
+
+    Raises `NotFound` if it was removed meanwhile, and `StaleVersion` if its state is not `shown`.
+    """
+    rows = RetentionPolicy.objects.for_tenant(policy.tenant_id).with_id(policy.pk)
+    current: RetentionPolicy = find_row(rows.select_for_update(), RetentionPolicy, "retention policy")
+    _require_unchanged(current, shown in (None, current.state))
+    _audit_policy("remove_retention", current, current.days, None, by, now)
+    current.delete()
 
 
 def _audit_policy(
@@ -120,7 +127,9 @@ def _audit_policy(
     record_audit(verb, "retention_policy", targets, fields=["days"], details=details, changes=changes, **who)
 
 
-def _require_unchanged(policy: RetentionPolicy, shown_at: datetime | None) -> None:
-    if shown_at is not None and policy.created_at > shown_at:
-        since = f"{policy.days} days, by {policy.created_by}" if policy.created_by else f"{policy.days} days"
-        raise StaleVersion("stale_version", f"This policy has changed since: {since}. Repeat to replace it.")
+def _require_unchanged(policy: RetentionPolicy, is_as_shown: bool, *, is_removed: bool = False) -> None:
+    if is_as_shown:
+        return
+    set_by = f"{policy.days} days, by {policy.created_by}" if policy.created_by else f"{policy.days} days"
+    change = "was removed since the page was opened" if is_removed else f"has changed since: {set_by}"
+    raise StaleVersion("stale_version", f"This policy {change}. Check the policies, then repeat.")

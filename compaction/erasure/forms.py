@@ -38,22 +38,31 @@ class ConfirmForm(PlatformForm):
         return typed
 
 
+_STATE = r"[0-9a-f]{16}\.[0-9a-f]{16}"
+
+
 class RetentionEndForm(PlatformForm):
-    """The time at which the page with a policy was rendered: a policy that changed since is not replaced or ended."""
+    """The state of the policy to end, as the page showed it: a policy that changed since is kept."""
 
-    shown_at = forms.DateTimeField()
+    replaces = forms.RegexField(rf"^{_STATE}\Z")
 
 
-class RetentionForm(RetentionEndForm):
+class RetentionForm(PlatformForm):
     """A retention policy of a partition."""
 
     units = {"days": "days"}
+
+    #: The states of the policies that the page showed, or none: a policy that changed since is not replaced.
+    shown = forms.RegexField(rf"^(none|{_STATE}(,{_STATE})*)\Z", widget=forms.HiddenInput)
 
     partition = PartitionField()
     days = forms.IntegerField(min_value=1, max_value=RETENTION_DAYS_MAX)
     age_from = forms.ChoiceField(choices=RetentionPolicy.From.choices)
     #: Sent by the page that showed what the policy erases immediately.
     is_confirmed = forms.BooleanField(required=False)
+
+    def clean_shown(self) -> list[str]:
+        return [state for state in str(self.cleaned_data["shown"]).split(",") if state != "none"]
 
     def policy(self) -> dict[str, Any]:
         """Return partition, days and age of the policy."""

@@ -1,16 +1,17 @@
 """Run an erasure: claim, count, erase in batches, sign the receipt (ADR-0130).
 
 Each batch is one transaction with its counts, so a worker may be killed at any step: the next one continues with the
-remaining rows. Called with no scope open.
+remaining rows, once the claim has expired that the killed one renewed (ADR-0352). Called with no scope open.
 """
 
 import logging
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
+from threading import Lock
 from typing import Any
 from uuid import UUID
 
@@ -27,7 +28,7 @@ from compaction.services.erasure.receipts import FIRST_DIGEST, is_signed, next_d
 from memories.partitions.maintenance import fold_counts_of
 from memories.services.time_limits import TimeIsUpError, work_until
 from memories.tenancy.audit import Actor, record_audit
-from memories.tenancy.claims import TENANT_CLAIMS_MAX, claim_in_turn
+from memories.tenancy.claims import TENANT_CLAIMS_MAX, claim_in_turn, renewing
 from memories.tenancy.queries.rows import LostClaimError
 from memories.tenancy.replica import note_write
 from memories.tenancy.scopes import admin_write_scope, maintenance_scope, tenant_scope
@@ -37,10 +38,11 @@ from memory_platform.postgres.roles import logged_in_for_maintenance
 
 logger = logging.getLogger(__name__)
 
-#: How long a claim lasts after its last batch; counting and searching for quotations renew nothing.
-_LEASE = timedelta(minutes=10)
-#: How long the claim of a command lasts while it counts, which has no time limit.
-_COUNTING_LEASE = timedelta(hours=1)
+#: How long a claim lasts after its last renewal. A claim that is not renewed for this time belongs to a process that
+#: was killed, stopped, or cannot reach the database.
+LEASE = timedelta(seconds=45)
+#: Three renewals may fail before a claim expires.
+RENEWAL_SECONDS = 10.0
 #: How long one task works before it leaves the rest to the next, less than its time limit (tasks.py).
 SLICE = timedelta(minutes=3)
 #: Attempts that erased no batch, or whose worker died, before the erasure fails.
@@ -67,7 +69,7 @@ def run_erasure(
 
     An erasure with a `time_limit` also waits while the tenant has its maximum number of erasures running.
     """
-    until = now + _LEASE
+    until = now + LEASE
     rows = Erasure.objects.for_tenant(tenant_id)
     with tenant_scope(tenant_id):
         claimed = (
@@ -80,7 +82,7 @@ def run_erasure(
         erasure = rows.get(pk=erasure_id)
     claim = _Claim(erasure, now, until, time_limit, progress)
     try:
-        with work_until(claim.is_over):
+        with work_until(claim.is_over), renewing(claim.renew, seconds=RENEWAL_SECONDS):
             claim.run()
     except LostClaimError:
         return ""
@@ -98,15 +100,17 @@ def run_erasure(
 
 @dataclass
 class _Claim:
-    """An erasure that this worker has."""
+    """An erasure that this worker has, until `until`, which another thread extends; None once it is given back."""
 
     erasure: Erasure
     now: datetime
-    until: datetime
+    until: datetime | None
     time_limit: timedelta | None
     progress: Progress
     began: float = field(default_factory=time.monotonic)
     has_erased: bool = False
+    #: Held from an update of the row to its commit, because `until` identifies the claim in both threads.
+    lock: Lock = field(default_factory=Lock)
 
     def is_over(self) -> bool:
         """Return whether the time of this task is up."""
@@ -121,23 +125,34 @@ class _Claim:
         rows: ErasureQuerySet = Erasure.objects.for_tenant(self.erasure.tenant_id)
         return rows.claimed(self.erasure.pk, self.until)
 
-    def write(self, *, lease: timedelta = _LEASE, **values: Any) -> None:
+    def renew(self) -> bool:
+        """Extend the claim in a separate transaction; return False if it was given back or lost. Called by a thread."""
+        try:
+            if self.until is not None:
+                with logged_in_for_maintenance():
+                    self.write()
+        except LostClaimError:
+            return False
+        return self.until is not None
+
+    def write(self, **values: Any) -> None:
         """Write columns of the claimed row in a separate transaction."""
-        with tenant_scope(self.erasure.tenant_id):
-            until = self.update(values, lease)
-        self.remember(values, until)
+        with self.lock:
+            with tenant_scope(self.erasure.tenant_id):
+                written = self.update(values)
+            self.remember(written)
 
-    def update(self, values: dict[str, Any], lease: timedelta = _LEASE) -> datetime:
-        """Write columns of the claimed row and renew the claim; return its end. Inside the scope."""
-        until = self.clock + lease
-        self.rows().write(**{"claimed_until": until} | values)
-        return until
+    def update(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Write columns of the claimed row and renew the claim; return all columns. Inside the scope, with the lock."""
+        written = {"claimed_until": self.clock + LEASE} | values
+        self.rows().write(**written)
+        return written
 
-    def remember(self, values: dict[str, Any], until: datetime) -> None:
-        """Copy committed values to the row in memory."""
-        for name, value in values.items():
+    def remember(self, written: dict[str, Any]) -> None:
+        """Copy committed columns to the row in memory. With the lock."""
+        for name, value in written.items():
             setattr(self.erasure, name, value)
-        self.until = until
+        self.until = written["claimed_until"]
 
     def give_back(self) -> str:
         """Return the erasure to the queue, or fail it after too many attempts that erased nothing."""
@@ -153,8 +168,7 @@ class _Claim:
 
     def run(self) -> None:
         erasure = self.erasure
-        lease = _COUNTING_LEASE if self.time_limit is None else _LEASE
-        self.write(step=_COUNTING, started_at=erasure.started_at or self.clock, lease=lease)
+        self.write(step=_COUNTING, started_at=erasure.started_at or self.clock)
         selection = Selection.of(erasure)
         with tenant_scope(erasure.tenant_id):
             whole = erasure.scope == Erasure.Scope.TENANT
@@ -190,12 +204,13 @@ class _Claim:
             counts[kind] = counts.get(kind, 0) + len(ids)
             digests[kind] = next_digest(digests.get(kind, FIRST_DIGEST), ids)
 
-        with tenant_scope(self.erasure.tenant_id):
-            done = erase(tally)
-            values = {"counts": counts, "digests": digests, "step": part.kind}
-            until = self.update(values)
+        with ExitStack() as until_remembered:
+            with tenant_scope(self.erasure.tenant_id):
+                done = erase(tally)
+                until_remembered.enter_context(self.lock)
+                written = self.update({"counts": counts, "digests": digests, "step": part.kind})
+            self.remember(written)
         note_write(self.erasure.tenant_id)
-        self.remember(values, until)
         self.has_erased = True
         self.progress(self.erasure)
         return done
@@ -209,13 +224,14 @@ class _Claim:
         erasure.finished_at = at
         receipt = _receipt(erasure)
         signature = sign_receipt(receipt, _secret())
-        with tenant_scope(erasure.tenant_id):
-            if erasure.scope != Erasure.Scope.TENANT:
-                by = Actor.system(f"erasure {erasure.pk}")
-                record_audit("erase", "erasure", [erasure.pk], tenant_id=erasure.tenant_id, by=by, now=at)
-            values |= {"receipt": receipt, "signature": signature, "partition_path": "", "memory_id": None}
-            until = self.update(values)
-        self.remember(values, until)
+        values |= {"receipt": receipt, "signature": signature, "partition_path": "", "memory_id": None}
+        with self.lock:
+            with tenant_scope(erasure.tenant_id):
+                if erasure.scope != Erasure.Scope.TENANT:
+                    by = Actor.system(f"erasure {erasure.pk}")
+                    record_audit("erase", "erasure", [erasure.pk], tenant_id=erasure.tenant_id, by=by, now=at)
+                written = self.update(values)
+            self.remember(written)
 
 
 def _receipt(erasure: Erasure) -> dict[str, Any]:

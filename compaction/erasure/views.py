@@ -32,7 +32,7 @@ _SECTION = "erasures"
 _COLUMNS = (SortColumn("requested", "created_at", datetime),)
 
 
-@tenant_page("admin", to_change="admin", state="shown_at")
+@tenant_page("admin", to_change="admin", state="shown")
 def erasures(request: HtmxRequest) -> HttpResponseBase:
     """The erasures with their receipts, and the retention policies; a POST sets a policy.
 
@@ -41,8 +41,12 @@ def erasures(request: HtmxRequest) -> HttpResponseBase:
     form = RetentionForm(request.POST if request.method == "POST" else None)
     past = _unconfirmed(request, form) if request.method == "POST" else None
     if request.method == "POST" and past is None:
-        who = {"shown_at": form.cleaned_data["shown_at"], **action_arguments(request)}
-        if submit(request, form, lambda: set_retention_policy(**form.policy(), **who)):
+        who = action_arguments(request)
+        if submit(
+            request,
+            form,
+            lambda: set_retention_policy(**form.policy(), shown=form.cleaned_data["shown"], **who),
+        ):
             add_flash(request, "Retention policy saved. It is applied every hour.")
             return redirect("erasures", request.tenant.id)
     with tenant_scope(request.tenant.id):
@@ -50,7 +54,8 @@ def erasures(request: HtmxRequest) -> HttpResponseBase:
         policies = list(RetentionPolicy.objects.for_tenant(request.tenant.id).by_partition())
     rows = [(row, bool(row.receipt) and is_receipt_valid(row)) for row in table.rows]
     page = {"section": _SECTION, "form": form, "table": table, "rows": rows, "policies": policies, "past": past}
-    page["shown_at"] = timezone.now().isoformat()
+    # A confirmation is about the policies that the operator saw before it.
+    page["shown"] = form["shown"].value() if past else ",".join(policy.state for policy in policies) or "none"
     page["is_unfinished"] = any(row.is_open for row in table.rows)
     return render_page(request, "compaction/erasure/erasures.html", page, fragment="rows", form=form)
 
@@ -63,7 +68,7 @@ def _unconfirmed(request: HtmxRequest, form: RetentionForm) -> PastRetention | N
         return count_past_retention(tenant=tenant_of(request), now=timezone.now(), **form.policy())
 
 
-@tenant_page(to_change="admin", state="shown_at")
+@tenant_page(to_change="admin", state="replaces")
 def retention_remove(request: HtmxRequest, policy_id: int) -> HttpResponseBase:
     """End a retention policy."""
     with tenant_scope(request.tenant.id):
@@ -73,7 +78,7 @@ def retention_remove(request: HtmxRequest, policy_id: int) -> HttpResponseBase:
             flash_error(request, "Not removed. Reload the page and try again.")
             return redirect("erasures", request.tenant.id)
         with errors_as_flash(request):
-            remove_retention_policy(policy=policy, **form.cleaned_data, **by_operator(request))
+            remove_retention_policy(policy=policy, shown=form.cleaned_data["replaces"], **by_operator(request))
             add_flash(request, "Retention policy removed.")
     return redirect("erasures", request.tenant.id)
 

@@ -1,5 +1,6 @@
 """Erasures with their receipts, and the retention policies that request them (ADR-0130)."""
 
+import hashlib
 import uuid
 
 from django.db import models
@@ -120,3 +121,17 @@ class RetentionPolicy(models.Model):
 
     def __str__(self) -> str:
         return f"{self.days} days in {self.partition_path or '(root)'}"
+
+    @property
+    def target(self) -> str:
+        """A text that identifies its partition and age, which at most one policy has."""
+        return _short_hash(self.partition_path, self.age_from)
+
+    @property
+    def state(self) -> str:
+        """A text that identifies its target and its values, so that a form can name the policy that it shows."""
+        return f"{self.target}.{_short_hash(self.pk, self.days, self.created_by, self.created_at)}"
+
+
+def _short_hash(*values: object) -> str:
+    return hashlib.sha256(repr(values).encode()).hexdigest()[:16]

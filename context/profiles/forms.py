@@ -97,6 +97,15 @@ class AssignmentForm(PlatformForm):
         return [int(each) for each in typed.split(",") if each != "none"] if typed else None
 
 
+class AssignmentEndForm(PlatformForm):
+    """The end of the assignment of an agent's key, else of a partition."""
+
+    api_key = forms.CharField(required=False, max_length=150)
+    partition = PartitionField()
+    #: The id of the assignment that the page showed.
+    replaces = forms.IntegerField(min_value=1)
+
+
 class VersionComparisonForm(PlatformForm):
     """Two versions to compare, each as `name version`."""
 

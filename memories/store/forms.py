@@ -233,8 +233,11 @@ class MemoryImportForm(PlatformForm):
     file = forms.FileField(label="File", required=False)
     pasted = forms.CharField(label="Text", required=False, strip=False)
     packed = forms.CharField(required=False)
-    #: The state that the preview showed of the memory of each line with a source ID: `line:state ` for each.
-    seen = forms.RegexField(r"^(?:\d{1,8}:\d{1,10}\.[0-9a-f]{0,8} )*$", required=False, strip=False)
+    #: What the preview showed of the memories that a line changes: `line:state/versions `, the state for a source ID,
+    #: the versions of the memories that it replaces.
+    seen = forms.RegexField(
+        r"^(?:\d{1,8}:(?:\d{1,10}\.[0-9a-f]{0,8})?(?:/\d{1,10}(?:,\d{1,10})*)? )*$", required=False, strip=False
+    )
     type = forms.ChoiceField(choices=[(name, name) for name in FILE_TYPES], required=False)
     partition = PartitionField()
     #: The state of an import: the act of the rows stored so far, the number of rows read, and of rows with each result.
@@ -251,10 +254,11 @@ class MemoryImportForm(PlatformForm):
         """Return how many rows had each result so far."""
         return {name: self.cleaned_data[name] or 0 for name in ("created", "updated", "existing", "invalid")}
 
-    def seen_states(self) -> dict[int, str]:
-        """Return the states in `seen` by their lines."""
+    def seen_states(self) -> dict[int, tuple[str, tuple[int, ...]]]:
+        """Return the states and versions in `seen` by their lines; "" and () for none."""
         pairs = (pair.partition(":") for pair in self.cleaned_data["seen"].split())
-        return {int(line): state for line, _, state in pairs}
+        parts = {int(line): seen.partition("/") for line, _, seen in pairs}
+        return {line: (state, tuple(map(int, filter(None, vs.split(","))))) for line, (state, _, vs) in parts.items()}
 
     def changed_lines(self) -> list[int]:
         return [int(line) for line in self.cleaned_data["changed"].split()]

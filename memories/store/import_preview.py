@@ -23,10 +23,15 @@ REPEATED = "repeated"
 
 @dataclass(frozen=True)
 class ImportPreview:
-    """The result of each row, and the `source_state` before it of each row with a `source_id`, by its index."""
+    """The result of each row, and by its index what it would change.
+
+    `states` are the `source_state` before each row with a `source_id`, `versions` those of the memories in `supersedes`
+    of each row that names some without their versions, 0 for an unknown one.
+    """
 
     results: Sequence[StoreResult]
     states: Mapping[int, str]
+    versions: Mapping[int, tuple[int, ...]]
 
 
 def preview_import(*, tenant: Tenant, rows: Sequence[NewMemory], now: datetime) -> ImportPreview:
@@ -34,7 +39,8 @@ def preview_import(*, tenant: Tenant, rows: Sequence[NewMemory], now: datetime) 
 
     New and updated memories are shown as they would be stored, with the tokens of one encoding, and have no vectors.
     """
-    invalid = invalid_rows(tenant.pk, rows, replaceable_memories(tenant.pk, rows, "", now), "", now)
+    replaceable = replaceable_memories(tenant.pk, rows, "", now)
+    invalid = invalid_rows(tenant.pk, rows, replaceable, "", now)
     live = _LiveMemories(tenant.pk, now)
     live.read(rows)
     results, states = [], {}
@@ -42,7 +48,12 @@ def preview_import(*, tenant: Tenant, rows: Sequence[NewMemory], now: datetime) 
         if row.source_id:
             states[index] = live.state(row)
         results.append(invalid.get(index) or live.result(row))
-    return ImportPreview(results, states)
+    versions = {
+        index: replaceable.versions(row)
+        for index, row in enumerate(rows)
+        if row.supersedes and not row.superseded_versions
+    }
+    return ImportPreview(results, states, versions)
 
 
 @dataclass

@@ -34,6 +34,10 @@ class ReplaceableMemories:
         """Return the live memories that the row replaces."""
         return [pk for pk in dict.fromkeys(row.supersedes) if self.rows[pk].archived_at is None]
 
+    def versions(self, row: NewMemory) -> tuple[int, ...]:
+        """Return the versions of the memories that the row names, in the same order; 0 for an unknown one."""
+        return tuple(self.rows[pk].version if pk in self.rows else 0 for pk in row.supersedes)
+
     def _problem(self, index: int, row: NewMemory, memory_id: UUID) -> tuple[str, str] | None:
         memory = self.rows.get(memory_id)
         if memory is None:

@@ -24,8 +24,9 @@ UPDATABLE_FIELDS = frozenset(CHANGEABLE_MEMORY_FIELDS) - {"content", "partition"
 
 #: The problem of a row whose `if_versions` excludes the version of the memory of its `source_id`.
 STALE_ROW = FieldProblem("if_version", STALE_VERSION, "The memory of this source_id has another version.")
-#: The problem of a row whose `if_state` is not that of the memory of its `source_id`.
-CHANGED_ROW = FieldProblem("source_id", STALE_VERSION, "The memory with this source ID changed after the preview.")
+#: The problem of a row whose `if_state` is not that of the memory of its `source_id`, or that would replace another
+#: version of a memory than a preview showed.
+CHANGED_ROW = FieldProblem("", STALE_VERSION, "A memory that this line updates or replaces changed after the preview.")
 
 
 class StoreStatus(models.TextChoices):

@@ -1,15 +1,23 @@
-"""Claim background work in turn: one tenant cannot occupy all processes of a worker (ADR-0127, ADR-0350)."""
+"""Claim background work in turn (ADR-0127, ADR-0350), and renew the claims of work that runs (ADR-0352)."""
 
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from functools import cache
 from typing import Any
 from uuid import UUID
 
 from django.apps import apps
+from django.db import Error as DatabaseFailure
+from django.db import connection
 
 from memories.models import Tenant
 from memories.tenancy.queries.rows import ClaimedRows
 from memories.tenancy.scopes import tenant_scope
+
+logger = logging.getLogger(__name__)
 
 #: Maximum jobs of one kind and tenant that workers run at the same time: half of a worker's processes.
 TENANT_CLAIMS_MAX = 2
@@ -50,3 +58,30 @@ def next_waiting(rows: ClaimedRows, tenant_id: UUID, *, now: datetime) -> Any:
     """Return the tenant's row that has waited longest, for a worker that has just finished one, or None."""
     with tenant_scope(tenant_id):
         return rows.abandoned(now).first()
+
+
+@contextmanager
+def renewing(renew: Callable[[], bool], *, seconds: float) -> Iterator[None]:
+    """Call `renew` every `seconds` while the block runs, in another thread, until it returns False.
+
+    So a claim can be short, and expires soon after its process was killed. A database error does not end the renewals.
+    """
+    is_over = threading.Event()
+    thread = threading.Thread(target=_renew_until, args=[is_over, renew, seconds], name="claim", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+
+
+def _renew_until(is_over: threading.Event, renew: Callable[[], bool], seconds: float) -> None:
+    is_claimed = True
+    while is_claimed and not is_over.wait(seconds):
+        try:
+            is_claimed = renew()
+        except DatabaseFailure as error:
+            logger.warning("A claim was not renewed: %s", type(error).__name__)
+        finally:
+            connection.close()

@@ -67,17 +67,15 @@ class Assignments(Generic[_Row]):
         return row
 
     @transaction.atomic
-    def unassign(
-        self, *, tenant_id: UUID, replaces: str | None = None, by: Actor, now: datetime, **target: str
-    ) -> _Row:
-        """End the assignment of a `target`, if it is of the profile `replaces`, or of any.
+    def unassign(self, *, tenant_id: UUID, shown: int | None = None, by: Actor, now: datetime, **target: str) -> _Row:
+        """End the assignment of a `target`; `shown` is the id of the one that the caller saw, None for any.
 
         Raises `NotFound` if there is none, otherwise as `assign` does.
         """
         row = self._active(tenant_id, _target(tenant_id, **target))
         if row is None:
             raise NotFound("not_assigned", f"No {self.kind} profile is assigned there.")
-        if replaces not in (None, row.profile_name):
+        if shown not in (None, row.pk):
             raise _assigned_by_another()
         _end(row, now)
         self._audit(row, "unassign", by, now)

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from context.models.profiles import ProfileAssignment
 from context.profiles.compare_tabs import SIDES, compare_tabs
-from context.profiles.forms import AssignmentForm, VersionComparisonForm
+from context.profiles.forms import AssignmentEndForm, AssignmentForm, VersionComparisonForm
 from context.profiles.kinds import SCORING_KIND, ProfileKind
 from context.profiles.scoring_profiles import profile_reference
 from context.profiles.versions import compare_versions, labelled_numbers
@@ -20,7 +20,7 @@ from memories.models import ApiKey, Memory, Partition
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
 from memories.tenancy.views.page_actions import errors_as_flash, errors_on_form, perform
-from memory_platform.web.flash_messages import add_flash
+from memory_platform.web.flash_messages import add_flash, flash_error
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.rendering import render_page
 
@@ -89,10 +89,14 @@ def _is_empty_partition(request: HtmxRequest, form: AssignmentForm) -> bool:
 @tenant_page(to_change="operator", state="replaces")
 def assignment_end(request: HtmxRequest, kind: ProfileKind) -> HttpResponseBase:
     """End the assignment of a key or a partition."""
-    target = {name: request.POST.get(name, "") for name in ("api_key", "partition")}
+    form = AssignmentEndForm(request.POST)
+    if not form.is_valid():
+        flash_error(request, "Not ended. Reload the page and try again.")
+        return redirect(f"{kind.prefix}-assignments", request.tenant.id)
+    fields = form.cleaned_data
+    target = {name: fields[name] for name in ("api_key", "partition")}
     with errors_as_flash(request):
-        seen = request.POST.get("replaces", "")
-        row = perform(request, kind.assignments.unassign, replaces=seen, **_target(request, **target))
+        row = perform(request, kind.assignments.unassign, shown=fields["replaces"], **_target(request, **target))
         again = urlencode({"profile_name": row.profile_name, **target})
         undo = f"{reverse(f'{kind.prefix}-assignment-undo', args=[request.tenant.id])}?{again}"
         add_flash(request, f"Assignment of {row.profile_name} ended.", undo_url=undo)

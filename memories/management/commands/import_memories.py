@@ -11,7 +11,8 @@ from memories.management.command import PlatformCommand, get_tenant_or_fail
 from memories.management.imports import import_rows
 from memories.services.partitions.paths import PartitionPath
 from memories.services.store.drafts import NewMemory
-from memories.store.serializers.inputs import MemoryInput, build_new_memory
+from memories.store.serializers.import_export import ImportedMemoryInput
+from memories.store.serializers.inputs import build_new_memory
 from memories.tenancy.serializers.partitions import requested_partition
 from memory_platform.rest.serializers import flat_errors
 from memory_platform.web.numerals import counted
@@ -21,7 +22,8 @@ LINES_SHOWN = 20
 
 class Command(PlatformCommand):
     help = (
-        "Import memories from a file of JSON Lines, each with the fields of POST /api/v1/memories.\n"
+        "Import memories from a file of JSON Lines, each with the fields of POST /api/v1/memories/bulk. A line can\n"
+        "name the versions of the memories that it updates (if_version) and replaces (superseded_versions).\n"
         "Invalid lines are reported and all others stored. Importing the same file again changes nothing.\n\n"
         "Example: manage.py import_memories notes.jsonl --tenant acme\n"
         '         where a line is {"content": "Alex prefers tea.", "kind": "preference", "user_id": "alex"}'
@@ -53,7 +55,7 @@ def read_memory_lines(path: Path, now: datetime) -> tuple[dict[int, NewMemory], 
     """Return the valid rows and the errors of the others, both by line number."""
     rows: dict[int, NewMemory] = {}
     faults: dict[int, str] = {}
-    checker = MemoryInput(context={"now": now})
+    checker = ImportedMemoryInput(context={"now": now})
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:

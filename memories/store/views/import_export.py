@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from memories.models import Memory, Partition
 from memories.services.partitions.paths import PartitionPath, parse_partition
+from memories.services.store.drafts import SUPERSEDES, NewMemory
 from memories.services.store.import_export_files import (
     FILE_TYPES,
     IMPORT_EXPORT_FIELDS,
@@ -102,7 +103,11 @@ def _preview(request: HtmxRequest, form: MemoryImportForm) -> dict[str, Any]:
     preview = preview_import(tenant=who["tenant"], rows=list(read.rows.values()), now=who["now"])
     results, lines = preview.results, list(read.rows)
     packed = pack_text(form.cleaned_data["text"])
-    seen = "".join(f"{lines[index]}:{state} " for index, state in preview.states.items())
+    seen = "".join(
+        f"{line}:{preview.states.get(index, '')}{_versions_text(preview.versions.get(index, ()))} "
+        for index, line in enumerate(lines)
+        if index in preview.states or index in preview.versions
+    )
     if len(packed) + len(seen) > PACKED_CHARACTERS_MAX:
         raise InvalidInput("too_large", "The file is too large to be previewed. Split it.", "file")
     written = [row.memory for row in results if row.status in (StoreStatus.CREATED, StoreStatus.UPDATED)]
@@ -119,19 +124,17 @@ def _preview(request: HtmxRequest, form: MemoryImportForm) -> dict[str, Any]:
 def _import_batch(request: HtmxRequest, form: MemoryImportForm) -> dict[str, Any]:
     """Store the rows after those already done; the response requests the next batch or reports the end.
 
-    A row that would update another state of a memory than the preview showed is not stored.
+    A row that would update or replace another state of a memory than the preview showed is not stored.
     """
     fields, who = form.cleaned_data, action_arguments(request)
     done = fields["done"] or 0
     read = _file(form, who["now"], part=range(done, done + IMPORT_BATCH_ROWS))
     seen = form.seen_states()
-    rows = [
-        replace(row, if_state=seen.get(line, _NOT_SHOWN)) if row.source_id else row for line, row in read.rows.items()
-    ]
+    rows = [_as_previewed(row, *seen.get(line, ("", ()))) for line, row in read.rows.items()]
     stored = import_memories(rows=rows, act_id=fields["act"], **who)
     report = read.report(stored.results)
-    outcomes = zip(read.rows, stored.results, strict=True)
-    changed = form.changed_lines() + [line for line, result in outcomes if CHANGED_ROW in result.problems]
+    outcomes = zip(read.rows.items(), stored.results, strict=True)
+    changed = form.changed_lines() + [line for (line, row), result in outcomes if _has_changed(row, result)]
     changed = changed[:FAULTS_SHOWN_MAX]
     counts = {name: count + report[name] for name, count in form.counts().items()}
     page: dict[str, Any] = {"act": stored.act, "counts": counts, "done": done + IMPORT_BATCH_ROWS, "total": read.count}
@@ -146,6 +149,28 @@ def _import_batch(request: HtmxRequest, form: MemoryImportForm) -> dict[str, Any
         results = [refused.get(line, result) for line, result in zip(read.rows, preview.results, strict=True)]
         page["lines"] = _shown(read, results, 0)
     return page | {"report": counts}
+
+
+def _versions_text(versions: Sequence[int]) -> str:
+    return f"/{','.join(map(str, versions))}" if versions else ""
+
+
+def _as_previewed(row: NewMemory, state: str, versions: tuple[int, ...]) -> NewMemory:
+    """Return the row with the condition that what it changes is as the preview showed it, which nothing shown never is.
+
+    Memories that the row replaces in versions of its own are compared with these.
+    """
+    if row.source_id:
+        row = replace(row, if_state=state or _NOT_SHOWN)
+    if row.supersedes and not row.superseded_versions:
+        row = replace(row, superseded_versions=versions or (0,) * len(row.supersedes))
+    return row
+
+
+def _has_changed(row: NewMemory, result: StoreResult) -> bool:
+    """Whether a row of the file was refused because of a change after the preview."""
+    is_replaced = not row.superseded_versions and result.stale_field == SUPERSEDES
+    return is_replaced or CHANGED_ROW in result.problems
 
 
 def _shown(read: ImportFile, results: Sequence[StoreResult], count: int) -> list[dict[str, Any]]:

@@ -1,5 +1,6 @@
 """Erasures of a memory, a partition and a tenant: what is deleted, what stays, and what the receipt contains."""
 
+import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
@@ -203,21 +204,67 @@ def test_erasure_out_of_time_continues_and_fails_only_after_many_attempts_that_e
     assert (reread(erasure).error_code, len(places_with(CANARY)) > 0) == ("interrupted", True)
 
 
-def test_command_that_counts_for_long_keeps_its_claim(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker ends its counting after three minutes; a command has no time limit."""
+@pytest.fixture
+def counting(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> Erasure:
+    """An erasure of a person; counting takes longer than a claim without renewals lasts."""
+    plant(tenant)
+    monkeypatch.setattr(orchestrator, "LEASE", timedelta(seconds=1))
+    monkeypatch.setattr(orchestrator, "RENEWAL_SECONDS", 0.1)
+    with tenant_scope(tenant.pk):
+        return request_erasure(tenant=tenant, partition=PERSON, is_enqueued=False, by=TESTER, now=timezone.now())
+
+
+@pytest.mark.django_db(transaction=True)
+def test_erasure_that_counts_for_long_keeps_its_claim(
+    tenant: Tenant, counting: Erasure, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, counted = list[Any](), orchestrator.count_rows
+
+    def count_for_long(parts: Sequence[Part]) -> dict[str, int]:
+        monkeypatch.setattr(orchestrator, "count_rows", counted)
+        time.sleep(1.5)
+        found.extend(run_concurrently([lambda: run_erasure(tenant.pk, counting.pk, now=timezone.now())] * 2))
+        return counted(parts)
+
+    monkeypatch.setattr(orchestrator, "count_rows", count_for_long)
+    assert run_erasure(tenant.pk, counting.pk, now=timezone.now()) == "done"
+    assert found == ["", ""]
+    assert is_receipt_valid(reread(counting))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_erasure_that_lost_its_claim_neither_takes_it_back_nor_erases(
+    tenant: Tenant, counting: Erasure, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of_another, counted = timezone.now() + timedelta(minutes=5), orchestrator.count_rows
+
+    def count_while_another_claims(parts: Sequence[Part]) -> dict[str, int]:
+        run_concurrently([claim_for_another])
+        time.sleep(0.5)
+        return counted(parts)
+
+    def claim_for_another() -> None:
+        with tenant_scope(tenant.pk):
+            Erasure.objects.for_tenant(tenant.pk).update(claimed_until=of_another)
+
+    monkeypatch.setattr(orchestrator, "count_rows", count_while_another_claims)
+    assert run_erasure(tenant.pk, counting.pk, now=timezone.now()) == ""
+    assert (reread(counting).claimed_until, reread(counting).counts) == (of_another, {})
+
+
+def test_another_run_continues_within_a_minute_of_a_death_while_counting(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plant(tenant)
     now, counted = timezone.now(), orchestrator.count_rows
     with tenant_scope(tenant.pk):
         erasure = request_erasure(tenant=tenant, partition=PERSON, is_enqueued=False, by=TESTER, now=now)
-    found: list[list[Erasure]] = []
-
-    def count_for_long(parts: Sequence[Part]) -> dict[str, int]:
-        found.append(list(Erasure.objects.for_tenant(tenant.pk).abandoned(now + timedelta(minutes=50))))
-        return counted(parts)
-
-    monkeypatch.setattr(orchestrator, "count_rows", count_for_long)
-    assert run_erasure(tenant.pk, erasure.pk, now=now) == "done"
-    assert found == [[]]
+    monkeypatch.setattr(orchestrator, "count_rows", lambda _: dying_after(0)(erasure))
+    with pytest.raises(_Killed):
+        run_erasure(tenant.pk, erasure.pk, now=now)
+    monkeypatch.setattr(orchestrator, "count_rows", counted)
+    assert run_erasure(tenant.pk, erasure.pk, now=now + timedelta(seconds=40)) == ""
+    assert run_erasure(tenant.pk, erasure.pk, now=now + timedelta(seconds=60)) == "done"
 
 
 def test_choosing_of_rows_ends_when_the_time_is_up(tenant: Tenant) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -9,11 +10,14 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from compaction.erasure.actions import remove_retention_policy, set_retention_policy
 from compaction.erasure.orchestrator import run_erasure
 from compaction.models import Erasure, RetentionPolicy
-from memories.models import Membership, Tenant
+from memories.models import AuditEntry, Membership, Tenant
+from memories.tenancy.exceptions import StaleVersion
 from memories.tenancy.scopes import admin_write_scope, tenant_scope
-from tests.factories import make_memory
+from tests.concurrency import concurrent_refusal_codes, run_concurrently
+from tests.factories import TESTER, make_memory
 from tests.users import new_operator
 
 pytestmark = pytest.mark.django_db
@@ -120,19 +124,78 @@ def test_policy_that_another_operator_changed_meanwhile_is_replaced_at_the_secon
     admin: Client, tenant: Tenant
 ) -> None:
     url = reverse("erasures", args=[tenant.pk])
-    before = timezone.now().isoformat()
+    before = admin.get(url).context["shown"]
     policy = {"partition": "user=sam", "days": 30, "age_from": "archived"}
     assert admin.post(url, policy).status_code == 302
-    refused = admin.post(url, {**policy, "days": 3, "shown_at": before})
+    refused = admin.post(url, {**policy, "days": 3, "shown": before})
     assert refused.status_code == 422
     assert "has changed since: 30 days, by " in refused.content.decode()
-    with tenant_scope(tenant.pk):
-        remove = reverse("retention-remove", args=[tenant.pk, RetentionPolicy.objects.get(days=30).pk])
-    assert "has changed since" in admin.post(remove, {"shown_at": before}, follow=True).content.decode()
-    again = {**policy, "days": 3, "shown_at": refused.context["shown_at"]}
+    again = {**policy, "days": 3, "shown": refused.context["shown"]}
     assert admin.post(url, again).status_code == 302
     with tenant_scope(tenant.pk):
-        assert RetentionPolicy.objects.get().days == 3
+        left = RetentionPolicy.objects.get()
+    assert left.days == 3
+    remove = reverse("retention-remove", args=[tenant.pk, left.pk])
+    kept = admin.post(remove, {"replaces": refused.context["shown"]}, follow=True)
+    assert "has changed since: 3 days, by " in kept.content.decode()
+    assert admin.post(remove, {"replaces": left.state}).status_code == 302
+    refused = admin.post(url, {**policy, "days": 5, "shown": left.state})
+    assert "was removed since the page was opened" in refused.content.decode()
+    with tenant_scope(tenant.pk):
+        assert not RetentionPolicy.objects.exists()
+
+
+def test_policy_set_by_a_request_that_began_before_the_page_was_opened_is_not_replaced(
+    admin: Client, tenant: Tenant
+) -> None:
+    began = timezone.now() - timedelta(minutes=1)
+    url, policy = reverse("erasures", args=[tenant.pk]), {"partition": "user=sam", "days": 30, "age_from": "archived"}
+    shown = admin.get(url).context["shown"]
+    with tenant_scope(tenant.pk):
+        set_retention_policy(tenant=tenant, **policy, by=TESTER, now=began)
+    refused = admin.post(url, {**policy, "days": 3, "shown": shown})
+    assert "has changed since: 30 days" in refused.content.decode()
+
+
+def test_confirmation_of_a_policy_compares_the_state_before_it(admin: Client, tenant: Tenant) -> None:
+    make_memory(tenant, now=timezone.now() - timedelta(days=40))
+    url, policy = reverse("erasures", args=[tenant.pk]), {"partition": "", "days": 30, "age_from": "created"}
+    shown = admin.get(url).context["shown"]
+    with tenant_scope(tenant.pk):
+        set_retention_policy(tenant=tenant, **{**policy, "days": 90}, by=TESTER, now=timezone.now())
+    confirmation = admin.post(url, {**policy, "shown": shown})
+    assert confirmation.context["shown"] == shown
+    refused = admin.post(url, {**policy, "shown": shown, "is_confirmed": "on"})
+    assert "has changed since: 90 days" in refused.content.decode()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("has_policy", [False, True])
+def test_of_concurrent_changes_of_a_policy_one_is_stored(tenant: Tenant, has_policy: bool) -> None:
+    values = {"tenant": tenant, "partition": "user=sam", "age_from": "archived", "by": TESTER, "now": timezone.now()}
+    if has_policy:
+        with tenant_scope(tenant.pk):
+            set_retention_policy(days=99, **values)
+    with tenant_scope(tenant.pk):
+        shown = [policy.state for policy in RetentionPolicy.objects.all()]
+
+    def change(days: int) -> int:
+        with tenant_scope(tenant.pk):
+            return set_retention_policy(days=days, shown=shown, **values).days
+
+    results = run_concurrently([partial(change, days) for days in range(1, 5)])
+    refused = [result for result in results if isinstance(result, StaleVersion)]
+    with tenant_scope(tenant.pk):
+        policy = RetentionPolicy.objects.get()
+    assert (policy.days in results, len(refused)) == (True, 3)
+
+    def remove() -> None:
+        with tenant_scope(tenant.pk):
+            remove_retention_policy(policy=policy, shown=policy.state, by=TESTER, now=timezone.now())
+
+    assert sorted(concurrent_refusal_codes([remove] * 2)) == ["", "not_found"]
+    with tenant_scope(tenant.pk):
+        assert AuditEntry.objects.filter(verb="remove_retention").count() == 1
 
 
 def test_erase_and_archive_are_different_acts_on_the_page_of_a_memory(admin: Client, tenant: Tenant) -> None:

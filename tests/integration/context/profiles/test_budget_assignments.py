@@ -278,10 +278,12 @@ def test_unknown_profile_is_not_assigned_and_nothing_assigned_is_not_ended() -> 
 
 def test_end_of_an_assignment_that_the_caller_did_not_see_is_a_conflict() -> None:
     tenant = shop()
-    assign(tenant, "large", partition_path="")
+    seen = assign(tenant, "large", partition_path="")
+    unassign(tenant, partition_path="")
+    again = assign(tenant, "large", partition_path="")  # the same profile, by someone else
     with pytest.raises(Conflict):
-        unassign(tenant, replaces="small", partition_path="")
-    assert unassign(tenant, replaces="large", partition_path="").profile_name == "large"
+        unassign(tenant, shown=seen.pk, partition_path="")
+    assert unassign(tenant, shown=again.pk, partition_path="").pk == again.pk
 
 
 def test_assignment_over_one_that_the_caller_did_not_see_is_a_conflict() -> None:

@@ -147,6 +147,11 @@ def test_memories_are_replaced_only_in_the_versions_that_the_caller_names(api: A
     assert_problem(api.post(MEMORIES, {**new, "superseded_versions": [1]}), 400, "bad_length", "superseded_versions")
     twice = {**new, "supersedes": [other, other], "superseded_versions": [99, 1]}
     assert_problem(api.post(MEMORIES, twice), 400, "different_versions", "superseded_versions")
+    line = json.dumps(stale).encode()
+    (row,) = api.post("/api/v1/import", data=line, content_type="application/x-ndjson").json()["lines"]
+    assert [(error["field"], error["code"]) for error in row["errors"]] == [("supersedes", "stale_version")]
     assert all(row.archived_at is None for row in all_stored_memories(tenant))
-    assert api.post(MEMORIES, {**new, "superseded_versions": [1, 2]}).status_code == 201
+    rows = [{**new, "superseded_versions": [1, 2]}, {**new, "content": "x", "superseded_versions": [1]}]
+    stored, invalid = api.post(BULK, {"memories": rows}).json()["results"]
+    assert (stored["status"], invalid["errors"][0]["code"]) == ("created", "bad_length")
     assert {row.content for row in all_stored_memories(tenant) if row.archived_at is None} == {"Alex lives in Porto."}

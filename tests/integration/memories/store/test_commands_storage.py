@@ -226,6 +226,20 @@ def test_import_memories_keeps_good_lines_names_bad_ones_and_fails(tenant: Tenan
     assert {memory.content for memory in memories_of(tenant)} == {"good", "also good"}
 
 
+def test_import_memories_compares_the_versions_that_a_line_names(tenant: Tenant, tmp_path: Path) -> None:
+    stored = make_memory(tenant, "Alex lives in Lisbon.", source_id="home")
+    replacing = {"content": "Alex lives in Porto.", "supersedes": [str(stored.pk)], "superseded_versions": [2]}
+    lines = [{"content": "Alex lives in Faro.", "source_id": "home", "if_version": 2}, replacing]
+    file = tmp_path / "memories.jsonl"
+    file.write_text("\n".join(map(json.dumps, lines)))
+    with pytest.raises(CommandError, match="2 of 2 lines failed"):
+        run("import_memories", file, "--tenant", tenant.name)
+    assert [memory.content for memory in memories_of(tenant)] == ["Alex lives in Lisbon."]
+    file.write_text(json.dumps({**lines[0], "if_version": 1}))
+    out, _ = run("import_memories", file, "--tenant", tenant.name)
+    assert "1 updated" in out
+
+
 def test_import_memories_of_an_absent_file_is_one_sentence(tenant: Tenant, tmp_path: Path) -> None:
     with pytest.raises(CommandError, match=r"absent\.jsonl cannot be read: No such file or directory\.$"):
         run("import_memories", tmp_path / "absent.jsonl", "--tenant", tenant.name)

@@ -219,10 +219,39 @@ def test_memories_that_changed_after_the_preview_are_not_overwritten(
     done = store(client, tenant, previewed)
     assert done.context["report"] == {"created": 1, "updated": 2, "existing": 1, "invalid": 5}
     assert [row["line"] for row in done.context["lines"]] == [1, 2, 3, 6, 7]
-    assert text_of(done).count("The memory with this source ID changed after the preview.") == 5
+    assert text_of(done).count("A memory that this line updates or replaces changed after the preview.") == 5
     assert contents(tenant) == ["edited a", "new 1", "new 1 c", "new 2 d", "stored e"]
     assert as_stored(kept).version == 3
     assert "Updated memories keep their new version after an undo." in text_of(done)
+
+
+def test_memories_that_changed_after_the_preview_are_not_replaced(
+    client: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_export, "IMPORT_BATCH_ROWS", 2)
+    edited, same, named, other, second = (make_memory(tenant, f"old {name}", source_id=name) for name in "abcde")
+    replaced: list[tuple[dict[str, Any], list[Memory]]] = [
+        ({}, [edited]),
+        ({}, [same]),
+        ({"superseded_versions": [1]}, [named]),
+        ({"source_id": "f"}, [other, second]),
+    ]
+    lines = [
+        json.dumps({"content": f"new {number}", "supersedes": [str(row.pk) for row in rows], **fields})
+        for number, (fields, rows) in enumerate(replaced)
+    ]
+    previewed = upload(client, tenant, "a.jsonl", "\n".join(lines))
+    assert previewed.context["preview"]["created"] == 4
+    edit(client, tenant, edited, "edited a")
+    edit(client, tenant, second, "edited e")
+    done = store(client, tenant, previewed)
+    assert done.context["report"] == {"created": 2, "updated": 0, "existing": 0, "invalid": 2}
+    assert [row["line"] for row in done.context["lines"]] == [1, 4]
+    assert text_of(done).count("A memory that this line updates or replaces changed after the preview.") == 2
+    assert contents(tenant) == ["edited a", "edited e", "new 1", "new 2", "old d"]
+    packed = {"packed": pack_text(lines[3]), "seen": "1:0. ", "type": "jsonl"}
+    unseen = client.post(reverse("memory-import-export", args=[tenant.pk]), packed)
+    assert unseen.context["report"]["invalid"] == 1
 
 
 def test_batch_that_is_sent_twice_finds_its_rows_stored(client: Client, tenant: Tenant) -> None:

@@ -116,6 +116,27 @@ def test_assignment_replaces_none_that_began_or_ended_unseen(
 
 
 @pytest.mark.parametrize(("prefix", "assignments", "names"), KINDS)
+def test_assignment_of_the_same_profile_that_began_unseen_does_not_end(
+    admin: Client, shop: Tenant, prefix: str, assignments: Any, names: tuple[str, str]
+) -> None:
+    who = {"tenant_id": shop.pk, "partition_path": "", "by": TESTER, "now": timezone.now()}
+    address = page(f"{prefix}-assignment-end", shop)
+    with tenant_scope(shop.pk):
+        seen = assignments.assign(profile_name=names[0], **who)
+    assert f'name="replaces" value="{seen.pk}"' in text_of(admin.get(page(f"{prefix}-assignments", shop)))
+    with tenant_scope(shop.pk):
+        assignments.unassign(**who)
+        again = assignments.assign(profile_name=names[0], **who)
+    refused = admin.post(address, {"partition": "", "replaces": seen.pk}, follow=True)
+    assert "Someone else changed the assignment there" in text_of(refused)
+    assert "Not ended" in text_of(admin.post(address, {"partition": "", "replaces": names[0]}, follow=True))
+    assert admin.post(address, {"partition": ""}).status_code == 302
+    with tenant_scope(shop.pk):
+        again.refresh_from_db()
+    assert again.recorded_to is not None
+
+
+@pytest.mark.parametrize(("prefix", "assignments", "names"), KINDS)
 def test_assignment_is_not_refused_because_of_another_target(
     admin: Client, shop: Tenant, prefix: str, assignments: Any, names: tuple[str, str]
 ) -> None:

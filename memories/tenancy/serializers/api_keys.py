@@ -31,9 +31,7 @@ class ApiKeyInput(StrictSerializer):
     scopes = StrictListField(child=StrictChoiceField(choices=_SCOPES), min_length=1, max_length=len(_SCOPES))
     partition = path_field(help_text="The only partition that the key can access; default: the whole tenant.")
     refuses_recalled_text = StrictBooleanField(
-        required=False,
-        default=True,
-        help_text="Return the existing memory for a new one that repeats a recently rendered text.",
+        default=True, help_text="Return the existing memory for a new one that repeats a recently rendered text."
     )
 
 

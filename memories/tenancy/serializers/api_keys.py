@@ -6,12 +6,7 @@ from rest_framework import serializers
 
 from memories.models import ApiKey
 from memories.tenancy.serializers.partitions import path_field
-from memory_platform.rest.fields import (
-    StrictBooleanField,
-    StrictChoiceField,
-    StrictListField,
-    StrictTextField,
-)
+from memory_platform.rest.fields import StrictBooleanField, StrictChoiceField, StrictListField, StrictTextField
 from memory_platform.rest.serializers import StrictSerializer
 
 _SCOPES = tuple(ApiKey.Scope.values)

@@ -92,14 +92,7 @@ def _writer(tenant_id: UUID) -> Callable[[int], None]:
     def write(count: int) -> None:
         for number in range(count):
             with tenant_scope(tenant_id):
-                record_audit(
-                    "act",
-                    "memory",
-                    [number],
-                    tenant_id=tenant_id,
-                    by=benchmark_actor(),
-                    now=BENCHMARK_NOW,
-                )
+                record_audit("act", "memory", [number], tenant_id=tenant_id, by=benchmark_actor(), now=BENCHMARK_NOW)
                 time.sleep(0.002)
         connection.close()  # the threads of the next round need it
 

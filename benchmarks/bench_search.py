@@ -18,13 +18,7 @@ from functools import partial
 from statistics import mean, median
 from typing import Any
 
-from benchmarks.database import (
-    analyse,
-    benchmark_scope,
-    new_benchmark_tenant,
-    store_in_batches,
-    throwaway_database,
-)
+from benchmarks.database import analyse, benchmark_scope, new_benchmark_tenant, store_in_batches, throwaway_database
 from benchmarks.texts import BENCHMARK_NOW, generated_memory, generated_question
 from benchmarks.timing import Stopwatch, argument_parser, p95
 

@@ -20,7 +20,6 @@ import random
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -221,14 +220,12 @@ class Copies:
         """Insert one more row and its vector, derived from stored ones, in one transaction."""
         with self._owner.transaction():
             for name, number in (("copied_memory", "%(id)s"), ("copied_memoryembedding", "%(number)s")):
-                columns = self._columns(name)
+                described = self._owner.execute(f"SELECT * FROM {name} LIMIT 0").description or ()
+                columns = [column.name for column in described]
                 values = [number if column == "id" else column for column in columns]
                 statement = f"INSERT INTO {name} SELECT {', '.join(values)} FROM {name} OFFSET %(at)s LIMIT 1"
                 at = random.randrange(1_000)
                 self._owner.execute(statement, {"id": uuid4(), "number": random.getrandbits(62), "at": at})
-
-    def _columns(self, name: str) -> Sequence[str]:
-        return [column.name for column in self._owner.execute(f"SELECT * FROM {name} LIMIT 0").description or ()]
 
 
 def single_writes(target: Target, copies: Copies, rounds: int) -> None:

@@ -72,7 +72,7 @@ def main() -> None:
         for row in range(len(sentences.places))
     ]
     rows, is_replaced, groups, older = _pairs(sentences, predicted)
-    by_pair = _unseen_rows(rows, is_replaced, groups)
+    by_pair = _unseen_dense(rows, is_replaced, groups, HistGradientBoostingClassifier(**FOREST))
     best = np.zeros(len(predicted))
     np.maximum.at(best, older, by_pair)
     odds = np.array([[log_odds(one.replaced), log_odds(share)] for one, share in zip(predicted, best, strict=True)])
@@ -124,10 +124,6 @@ def _unseen_dense(features: object, labels: Labels, groups: NDArray[np.int64], m
         model, features, labels, groups=groups, cv=folds, method="predict_proba"
     )[:, 1]
     return shares
-
-
-def _unseen_rows(rows: NDArray[np.float32], labels: Labels, groups: NDArray[np.int64]) -> NDArray[np.float64]:
-    return _unseen_dense(rows, labels, groups, HistGradientBoostingClassifier(**FOREST))
 
 
 def _pairs(

@@ -41,11 +41,7 @@ urlpatterns: list[URLPattern] = [
     path("erasures", erasure.ErasureListEndpoint.as_view(), name="api-erasures"),
     path("erasures/<uuid:erasure_id>", erasure.ErasureEndpoint.as_view(), name="api-erasure"),
     path("retention-policies", erasure.RetentionPolicyListEndpoint.as_view(), name="api-retention-policies"),
-    path(
-        "retention-policies/<int:policy_id>",
-        erasure.RetentionPolicyEndpoint.as_view(),
-        name="api-retention-policy",
-    ),
+    path("retention-policies/<int:policy_id>", erasure.RetentionPolicyEndpoint.as_view(), name="api-retention-policy"),
     path("alerts", alerts.AlertListEndpoint.as_view(), name="api-alerts"),
     path("alert-rules", alerts.AlertRuleListEndpoint.as_view(), name="api-alert-rules"),
     path("alert-rules/<name:kind>", alerts.AlertRuleEndpoint.as_view(), name="api-alert-rule"),

@@ -96,7 +96,7 @@ class AlertDestinationInput(StrictSerializer):
     address = StrictTextField(
         min_length=1, max_length=ADDRESS_CHARACTERS_MAX, help_text="An e-mail address, or the https URL of a webhook."
     )
-    sends_closing = StrictBooleanField(required=False, default=True, help_text="Also send when an alert closes.")
+    sends_closing = StrictBooleanField(default=True, help_text="Also send when an alert closes.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Check the address by its kind."""

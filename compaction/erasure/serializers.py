@@ -28,7 +28,7 @@ class ErasureInput(StrictSerializer):
     tenant = StrictTextField(
         max_length=100, required=False, help_text="The name of the key's tenant, which confirms the erasure."
     )
-    dry_run = StrictBooleanField(required=False, default=False, help_text="Only count the rows to erase.")
+    dry_run = StrictBooleanField(default=False, help_text="Only count the rows to erase.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments of `request_erasure`."""

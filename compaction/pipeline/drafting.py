@@ -36,11 +36,7 @@ from compaction.services.pipeline.retention.check import (
     merge_facts,
 )
 from compaction.services.pipeline.retention.languages import measured_share
-from compaction.services.pipeline.retention.stated import (
-    WithdrawnText,
-    stated_turns,
-    without_withdrawn,
-)
+from compaction.services.pipeline.retention.stated import WithdrawnText, stated_turns, without_withdrawn
 from compaction.services.pipeline.retention.weights import statements_saying, weigh_facts
 from compaction.services.pipeline.statements.extraction import extract_statements, forget_extractions
 from compaction.services.pipeline.statements.model import Statement

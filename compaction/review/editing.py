@@ -13,12 +13,7 @@ from compaction.review.summary_budget import SummaryBudget
 from compaction.services.pipeline.journal_entries import STRUCK
 from compaction.services.pipeline.missing_facts import sentences_with_facts
 from compaction.services.pipeline.retention.check import RetainedFact, RetentionResult, check_retention
-from compaction.services.pipeline.stored_statements import (
-    CANDIDATES_MAX,
-    CitedStatement,
-    is_measured,
-    recorded_facts,
-)
+from compaction.services.pipeline.stored_statements import CANDIDATES_MAX, CitedStatement, is_measured, recorded_facts
 from compaction.services.review.edited_statements import SUMMARY_BYTES_MAX, parse_statements, split_appended_text
 from compaction.services.sessions.drafts import text_problem
 from memories.tenancy.exceptions import Conflict, InvalidInput

@@ -11,13 +11,7 @@ from compaction.services.pipeline.planning import CompactionPlan
 from compaction.services.sessions import gauges
 from compaction.services.sessions.pressure import PressureParts
 from compaction.services.sessions.turns import SessionTurn
-from compaction.services.simulation.simulator import (
-    APPENDED,
-    EMERGENCY_EVENT,
-    SCHEDULED,
-    Simulation,
-    SimulationPoint,
-)
+from compaction.services.simulation.simulator import APPENDED, EMERGENCY_EVENT, SCHEDULED, Simulation, SimulationPoint
 from context.services.profiles.compaction_policy import CompactionPolicy
 from memory_platform.web.charts import BarPart, Chart, ChartRow, stacked
 

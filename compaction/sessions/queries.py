@@ -29,14 +29,7 @@ from django.db.models.functions import Cast, Coalesce, Floor, Left
 from compaction.services.sessions.pressure import RESERVED_SHARE
 from memories.tenancy.queries.conditions import segment_paths
 from memories.tenancy.queries.languages import DEFAULT_TEXT_SEARCH_CONFIG
-from memories.tenancy.queries.methods import (
-    rows_by,
-    rows_of,
-    rows_ordered_by,
-    rows_where,
-    rows_within,
-    rows_without,
-)
+from memories.tenancy.queries.methods import rows_by, rows_of, rows_ordered_by, rows_where, rows_within, rows_without
 from memories.tenancy.queries.prepared import execute_prepared, send_prepared
 from memories.tenancy.queries.rows import TenantRows
 

@@ -26,10 +26,7 @@ from context.receipts.results import (
 from context.services.assembly.near_duplicates import NearDuplicates
 from context.services.assembly.packing_settings import PackingSettings, optimal_packer
 from context.services.assembly.section_budgets import SectionBudget
-from context.services.packer import (
-    ELASTIC,
-    OVER_BUDGET,
-)
+from context.services.packer import ELASTIC, OVER_BUDGET
 from context.services.scorer import SCORE_DECIMALS, ScoredMemory
 from memories.services.time_limits import in_time
 from memory_platform.web.numerals import counted

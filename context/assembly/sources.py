@@ -4,9 +4,10 @@ A part that cannot be read is excluded with a warning; only a missing focus is a
 """
 
 import logging
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Callable, Hashable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -126,9 +127,11 @@ class SourceReader:
             memo = self._part("memo", self._memo, key=present)
         earlier = self._part("stable_with", self._earlier) if request.stable_with else None
         path = self.partition.path if about is None else about
-        requested = self._wanted_summaries(profile)
-        key = None if present is None else (self.reach, path, *requested)
-        summaries = self._part("summaries", lambda: self._summaries(path, *requested), key=key) or []
+        levels = given_or_default(self.request.include_summaries_at, profile.include_summaries_at)
+        style = self.request.summary_style or profile.summary_style
+        key = None if present is None else (self.reach, path, tuple(levels), style)
+        read = partial(read_partition_summaries, self._scope, path, levels=set(levels), style=style)
+        summaries = self._part("summaries", read, key=key) or []
         return ContextSources(
             partition=partition,
             profile=profile,
@@ -203,13 +206,6 @@ class SourceReader:
     def _memo(self) -> TenantMemo | None:
         memo: TenantMemo | None = TenantMemo.objects.for_tenant(self.tenant_id).at(self.moment).first()
         return memo
-
-    def _wanted_summaries(self, profile: BudgetProfile) -> tuple[tuple[int, ...], str]:
-        levels = given_or_default(self.request.include_summaries_at, profile.include_summaries_at)
-        return tuple(levels), self.request.summary_style or profile.summary_style
-
-    def _summaries(self, path: str, levels: Collection[int], style: str) -> list[PartitionSummary]:
-        return read_partition_summaries(self._scope, path, levels=set(levels), style=style)
 
     def _earlier(self) -> StoredContext | None:
         if self.request.stable_with is None:

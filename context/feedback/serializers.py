@@ -21,10 +21,10 @@ _REASON_CHARACTERS_MAX = 500
 class FeedbackInput(StrictSerializer):
     """A vote on one memory, or on every memory of a context."""
 
-    memory_id = StrictUuidField(required=False, allow_null=True, default=None)
-    context_id = StrictUuidField(required=False, allow_null=True, default=None)
+    memory_id = StrictUuidField(allow_null=True, default=None)
+    context_id = StrictUuidField(allow_null=True, default=None)
     feedback = StrictChoiceField(choices=tuple(EXPLICIT_WEIGHTS))
-    reason = StrictTextField(max_length=_REASON_CHARACTERS_MAX, required=False, default="")
+    reason = StrictTextField(max_length=_REASON_CHARACTERS_MAX, default="")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         require_exactly_one(attrs, ("memory_id", "context_id"))

@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import TaskID
 
 from context.models import EvaluationRun
+from memories.management.imports import progress_bar
 from memories.models import Tenant
 from memories.tenancy.actions.tenants import create_hidden_tenant
 from memories.tenancy.audit import Actor
@@ -39,9 +39,8 @@ def find_run(run_id: UUID) -> EvaluationRun:
 @contextmanager
 def progress_bars() -> Iterator[Any]:
     """Yield a callback that shows a bar for each step with a total, on the error stream."""
-    columns = (TextColumn("{task.description:>10}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     bars: dict[str, TaskID] = {}
-    with Progress(*columns, console=Console(stderr=True)) as progress:
+    with progress_bar() as progress:
 
         def show(step: str, done: int, total: int) -> None:
             if total:

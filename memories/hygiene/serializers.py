@@ -51,13 +51,8 @@ class HygieneActionInput(StrictSerializer):
     ids = StrictListField(
         child=StrictIntegerField(minimum=1, maximum=ROW_ID_MAX), min_length=1, max_length=HYGIENE_ROWS_MAX
     )
-    keep = StrictUuidField(
-        required=False,
-        allow_null=True,
-        default=None,
-        help_text="For merge: the memory to keep.",
-    )
-    dry_run = StrictBooleanField(required=False, default=False, help_text="Report what would be done without doing it.")
+    keep = StrictUuidField(allow_null=True, default=None, help_text="For merge: the memory to keep.")
+    dry_run = StrictBooleanField(default=False, help_text="Report what would be done without doing it.")
 
 
 class HygieneListLengthOutput(serializers.Serializer[Any]):

@@ -50,22 +50,20 @@ class SummaryInput(StrictSerializer):
     """The text of a partition's summary in one style."""
 
     content = content_field()
-    style = fields.StrictChoiceField(choices=_STYLES, required=False, default=_STYLES[0])  # type: ignore[assignment]
+    style = fields.StrictChoiceField(choices=_STYLES, default=_STYLES[0])  # type: ignore[assignment]
 
 
 class SummaryListInput(PageInput):
     """The query parameters of the summaries of a partition."""
 
     style = fields.StrictChoiceField(choices=_STYLES, required=False)  # type: ignore[assignment]
-    versions = fields.StrictBooleanField(
-        required=False, default=False, takes_text=True, help_text="Include superseded versions."
-    )
+    versions = fields.StrictBooleanField(default=False, takes_text=True, help_text="Include superseded versions.")
 
 
 class SummaryStyleInput(StrictSerializer):
     """The style that selects a summary of a partition."""
 
-    style = fields.StrictChoiceField(choices=_STYLES, required=False, default=_STYLES[0])  # type: ignore[assignment]
+    style = fields.StrictChoiceField(choices=_STYLES, default=_STYLES[0])  # type: ignore[assignment]
 
 
 class MemoInput(StrictSerializer):
@@ -124,7 +122,7 @@ class NewLinkInput(StrictSerializer):
 
     source_id = fields.StrictUuidField()
     target_id = fields.StrictUuidField()
-    kind = kind_field(required=False, default="related")
+    kind = kind_field(default="related")
 
 
 class LinkListInput(PageInput):
@@ -151,7 +149,7 @@ class SnapshotInput(StrictSerializer):
 
     name = name_field(SNAPSHOT_NAME_CHARACTERS_MAX)
     recorded_at = fields.StrictDateTimeField(
-        is_over=True, required=False, allow_null=True, default=None, help_text="Default: now; not in the future."
+        is_over=True, allow_null=True, default=None, help_text="Default: now; not in the future."
     )
 
 
@@ -183,7 +181,7 @@ class SnapshotComparisonInput(PageInput):
         """Add the parameter whose name is a Python keyword."""
         what = "`now`, or the id of another snapshot."
         shape = {"type": "string", "default": PRESENT_REFERENCE, "description": what}
-        named = fields.RuleCheckedField(rule=_now_or_id, shape=shape, required=False, default=None)
+        named = fields.RuleCheckedField(rule=_now_or_id, shape=shape, default=None)
         return {**super().get_fields(), "with": named}
 
 

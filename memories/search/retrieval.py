@@ -18,12 +18,7 @@ from memories.search.queries.ranking import Ranking
 from memories.search.queries.shared_results import shared_result
 from memories.services.search.admission import UNKNOWN_TOKENS, Admission
 from memories.services.search.filters import FilterCondition, FilterError, parse_filters
-from memories.services.search.fusion import (
-    MAX_CANDIDATES,
-    MIN_CANDIDATES,
-    fuse,
-    gate_by_tokens,
-)
+from memories.services.search.fusion import MAX_CANDIDATES, MIN_CANDIDATES, fuse, gate_by_tokens
 from memories.services.search.planner import RetrievalTrace, SearchMethod, rows_to_retrieve
 from memories.services.tokens import ENCODINGS
 from memories.store.readings import (

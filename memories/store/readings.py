@@ -110,20 +110,29 @@ def read_candidates(
 
 
 @dataclass(frozen=True)
-class SentCandidates:
-    """Candidates whose statement was sent; in a scope that is not plain, they have already been read."""
+class _SentRows:
+    """Rows whose statement was sent; in a scope that is not plain, they have already been read."""
 
-    keys: Sequence[int]
     query: CandidateQuery
     ranks: CandidateRanks
-    rows: SentStatement | None
+    rows: SentStatement | None = None
     read_already: tuple[list[Candidate], dict[UUID, EmbeddingVectors]] = field(default_factory=lambda: ([], {}))
+
+    def _received(self) -> tuple[list[Candidate], dict[UUID, EmbeddingVectors]]:
+        if self.rows is None:
+            return self.read_already
+        return _plain_candidates(self.rows.rows(), self.query.lexemes, self.ranks)
+
+
+@dataclass(frozen=True)
+class SentCandidates(_SentRows):
+    """The candidates of `keys`, in their order."""
+
+    keys: Sequence[int] = ()
 
     def read(self) -> tuple[list[Candidate], dict[UUID, EmbeddingVectors]]:
         """Wait for the candidates and their vectors; a pipelined scope may have been closed before."""
-        candidates, vectors = self.read_already
-        if self.rows is not None:
-            candidates, vectors = _plain_candidates(self.rows.rows(), self.query.lexemes, self.ranks)
+        candidates, vectors = self._received()
         found = {candidate.id.int: candidate for candidate in candidates}
         return [found[key] for key in self.keys if key in found], vectors
 
@@ -137,17 +146,16 @@ def send_candidates(
     """
     keys = list(ids)
     if not keys:
-        return SentCandidates(keys, query, ranks, None)
+        return SentCandidates(query, ranks)
     if (plain := scope.plain()) is not None:
-        compared: dict[str, Any] = {"vector": query.vector, "model": query.model, "lexemes": query.lexemes}
-        return SentCandidates(
-            keys, query, ranks, send_plain_candidates(plain, keys, **compared, with_vectors=with_vectors)
-        )
+        sent = send_plain_candidates(plain, keys, **vars(query), with_vectors=with_vectors)
+        return SentCandidates(query, ranks, sent, keys=keys)
     wanted = [UUID(int=key) for key in keys]
     sources = (source.of_memories(wanted) for source in scope.sources())
     candidates = [candidate for source in sources for candidate in _candidates(source, query, ranks)]
     versions = {candidate.id: candidate.version for candidate in candidates} if with_vectors else {}
-    return SentCandidates(keys, query, ranks, None, (candidates, read_vectors(scope.tenant_id, versions, query.model)))
+    read_already = candidates, read_vectors(scope.tenant_id, versions, query.model)
+    return SentCandidates(query, ranks, read_already=read_already, keys=keys)
 
 
 def read_candidate_of_any_state(
@@ -158,20 +166,12 @@ def read_candidate_of_any_state(
     return next(_candidates(rows, query, ranks))
 
 
-@dataclass(frozen=True)
-class SentNeighbours:
-    """Neighbours whose statement was sent; in a scope that is not plain, they have already been read."""
-
-    query: CandidateQuery
-    ranks: CandidateRanks
-    rows: SentStatement | None
-    read_already: tuple[list[Candidate], dict[UUID, EmbeddingVectors]] = field(default_factory=lambda: ([], {}))
+class SentNeighbours(_SentRows):
+    """The neighbours of candidates."""
 
     def read(self) -> tuple[list[Candidate], dict[UUID, EmbeddingVectors]]:
         """Wait for the memories, by position, and their vectors; a pipelined scope may have been closed before."""
-        found, vectors = self.read_already
-        if self.rows is not None:
-            found, vectors = _plain_candidates(self.rows.rows(), self.query.lexemes, self.ranks)
+        found, vectors = self._received()
         found.sort(key=lambda row: (row.partition_path, row.session, row.position, row.created_at, row.id))
         return found[:MAX_CANDIDATES], vectors
 
@@ -194,10 +194,10 @@ def send_neighbours(
     places = {(row.partition_path, row.session, row.position) for row in around if row.session}
     spans = spans_around(((path, session, at) for path, session, at in places if at is not None), reach)
     if not spans:
-        return SentNeighbours(query, ranks, None)
+        return SentNeighbours(query, ranks)
     if (plain := scope.plain()) is not None:
-        compared: dict[str, Any] = {"vector": query.vector, "model": query.model, "lexemes": query.lexemes}
-        sent = send_plain_neighbours(plain, spans, [row.id.int for row in known], **compared, with_vectors=with_vectors)
+        keys = [row.id.int for row in known]
+        sent = send_plain_neighbours(plain, spans, keys, **vars(query), with_vectors=with_vectors)
         return SentNeighbours(query, ranks, sent)
     sources = (rows.in_spans(scope.tenant_id, spans)[:MAX_CANDIDATES] for rows in scope.sources())
     found = [candidate for rows in sources for candidate in _candidates(rows, query, ranks)]

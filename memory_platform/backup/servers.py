@@ -43,7 +43,8 @@ def database_server(superuser_url: str = "", *, is_exclusive: bool = False) -> I
         if "owner" not in settings.DATABASES:
             raise BackupError("Set DATABASE_OWNER_URL: the role that owns the tables.")
         aliases = [alias for alias in ("owner", API, CONSOLE, MAINTENANCE) if alias in settings.DATABASES]
-        logins = [_login(settings.DATABASES[alias]) for alias in aliases]
+        configs = [settings.DATABASES[alias] for alias in aliases]
+        logins = [DatabaseLogin(config["USER"], config["PASSWORD"]) for config in configs]
         yield Server(url, settings.DATABASES[API]["NAME"], logins, is_embedded=False)
         return
     with _embedded_superuser_url(is_exclusive=is_exclusive) as url:
@@ -77,7 +78,3 @@ def settings_of_deployment() -> dict[str, str]:
     names = {name for name in settings.ENVIRONMENT_NAMES if not name.startswith(_ADDRESSES)}
     own = {name: value for name in sorted(names) if (value := os.environ.get(name))}
     return {**own, "SECRET_KEY": settings.SECRET_KEY}
-
-
-def _login(config: dict[str, str]) -> DatabaseLogin:
-    return DatabaseLogin(config["USER"], config["PASSWORD"])

@@ -10,10 +10,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from compaction.models import AlertDestination, Compaction, Message, Session
-from context.models import (
-    EvaluationRun,
-    GoldenQuestion,
-)
+from context.models import EvaluationRun, GoldenQuestion
 from memories.models import (
     ApiKey,
     AuditEntry,

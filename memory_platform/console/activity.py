@@ -12,17 +12,8 @@ from uuid import UUID
 from django.db.models import F, Func, IntegerField
 
 from compaction.models import Compaction
-from context.models import (
-    BudgetProfile,
-    BudgetProfileAssignment,
-    ScoringProfileAssignment,
-    ScoringProfileVersion,
-)
-from memories.models import (
-    AuditEntry,
-    Memory,
-    StoredAct,
-)
+from context.models import BudgetProfile, BudgetProfileAssignment, ScoringProfileAssignment, ScoringProfileVersion
+from memories.models import AuditEntry, Memory, StoredAct
 from memories.services.tenancy.act_labels import ACT_LABELS, REPEATED_ACTS, STORED_ACTS, UNDO_DAYS
 from memories.tenancy.queries.audit import AuditEntryQuerySet
 from memories.tenancy.queries.tenants import users_by_username

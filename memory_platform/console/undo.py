@@ -9,12 +9,7 @@ from compaction.alerts.actions import remove_alert_destination, restore_alert_de
 from compaction.models import AlertDestination, Compaction, Message, Session
 from compaction.pipeline.actions import save_prompt
 from compaction.pipeline.prompt_versions import prompt_version_text
-from compaction.review.actions import (
-    mark_compaction_reviewed,
-    reopen_compaction,
-    undo_approval,
-    withdraw_review,
-)
+from compaction.review.actions import mark_compaction_reviewed, reopen_compaction, undo_approval, withdraw_review
 from compaction.sessions.actions import close_session, pin_message, restore_session
 from context.evaluation.actions.golden_questions import remove_golden_question, restore_golden_question
 from context.models import GoldenQuestion, ScoringProfileVersion

@@ -75,15 +75,10 @@ class PageInput(StrictSerializer):
     """Query parameters of every list."""
 
     cursor = RuleCheckedField(
-        rule=read_cursor, shape={"type": "string"}, required=False, default=None, help_text="From `next` or `previous`."
+        rule=read_cursor, shape={"type": "string"}, default=None, help_text="From `next` or `previous`."
     )
     page_size = StrictIntegerField(
-        minimum=1,
-        maximum=PAGE_SIZE_MAX,
-        required=False,
-        default=PAGE_SIZE_DEFAULT,
-        takes_text=True,
-        help_text="Rows of one page.",
+        minimum=1, maximum=PAGE_SIZE_MAX, default=PAGE_SIZE_DEFAULT, takes_text=True, help_text="Rows of one page."
     )
 
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterator
 from functools import cache
 from http import HTTPStatus
 from pathlib import Path
@@ -45,7 +44,7 @@ class DocumentGenerator(SchemaGenerator):
 
 def add_operation_summaries(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """Return the OpenAPI document with the first sentence of each description as the summary."""
-    for operation in _operations(result):
+    for operation in (each for methods in result["paths"].values() for each in methods.values()):
         operation.setdefault("summary", re.split(r"[.;](?:\s|$)", operation["description"], maxsplit=1)[0])
     return result
 
@@ -106,8 +105,3 @@ def _what(path: str) -> str:
     names = _URL_PARAMETER.findall(path)
     word = names[-1] if names else path.rpartition("/")[2].removesuffix("s")
     return {"name": "profile", "place": "partition"}.get(word, word.replace("_", " ").replace("-", " "))
-
-
-def _operations(result: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    for operations in result["paths"].values():
-        yield from operations.values()

@@ -23,10 +23,7 @@ class NavigationGroup:
 
 
 NAVIGATION: Sequence[NavigationGroup] = (
-    NavigationGroup(
-        "",
-        (NavigationEntry("tenant-overview", "Overview", "layout-dashboard"),),
-    ),
+    NavigationGroup("", (NavigationEntry("tenant-overview", "Overview", "layout-dashboard"),)),
     NavigationGroup(
         "Memory",
         (

@@ -54,8 +54,8 @@ FIELDS_OF = {
 class CompactSessionInput(StrictSerializer):
     """How to compact a session."""
 
-    dry_run = StrictBooleanField(required=False, default=False, help_text="Report what would be done without doing it.")
-    wait = StrictBooleanField(required=False, default=False, help_text="Respond only when the compaction has finished.")
+    dry_run = StrictBooleanField(default=False, help_text="Report what would be done without doing it.")
+    wait = StrictBooleanField(default=False, help_text="Respond only when the compaction has finished.")
 
 
 class CompactionListInput(PageInput):
@@ -64,7 +64,6 @@ class CompactionListInput(PageInput):
     state = StrictChoiceField(choices=Compaction.State.values, required=False)
     to_review = StrictBooleanField(
         takes_text=True,
-        required=False,
         default=False,
         help_text="Only compactions in the review queue: proposals, and unreviewed ones that lost a constraint.",
     )

@@ -46,7 +46,7 @@ class SimulationInput(StrictSerializer):
     """Changes to the session's policy and window."""
 
     max_context_tokens = StrictIntegerField(minimum=WINDOW_TOKENS_MIN, maximum=WINDOW_TOKENS_MAX, required=False)
-    price_per_million = StrictNumberField(minimum=0, maximum=_PRICE_MAX, required=False, default=0.0)
+    price_per_million = StrictNumberField(minimum=0, maximum=_PRICE_MAX, default=0.0)
 
     def get_fields(self) -> dict[str, Any]:
         """Add every field of the policy that affects a simulation, with its bounds."""

@@ -69,7 +69,6 @@ class MessageInput(StrictSerializer):
 
     role = StrictChoiceField(choices=drafts.ROLES)
     content = MessageContentField(
-        required=False,
         allow_null=True,
         default="",
         help_text=(
@@ -77,25 +76,21 @@ class MessageInput(StrictSerializer):
             " `[file]` for the others. At most 256 KiB; may be empty only with `tool_calls`."
         ),
     )
-    name = StrictTextField(max_length=drafts.MESSAGE_NAME_CHARACTERS_MAX, required=False, allow_null=True, default="")
-    tool_calls = ToolCallsField(required=False, allow_null=True, default=list)
+    name = StrictTextField(max_length=drafts.MESSAGE_NAME_CHARACTERS_MAX, allow_null=True, default="")
+    tool_calls = ToolCallsField(allow_null=True, default=list)
     tool_call_id = StrictTextField(
         max_length=drafts.LABEL_CHARACTERS_MAX,
-        required=False,
         allow_null=True,
         default="",
         help_text="Id of the call that this tool message answers.",
     )
-    pinned = StrictBooleanField(required=False, default=False, help_text="Pinned messages are never compacted.")
-    metadata = metadata_field(required=False, default=dict)
+    pinned = StrictBooleanField(default=False, help_text="Pinned messages are never compacted.")
+    metadata = metadata_field(default=dict)
     source_id = StrictTextField(
-        max_length=drafts.LABEL_CHARACTERS_MAX,
-        required=False,
-        default="",
-        help_text="Your own id, unique in the session.",
+        max_length=drafts.LABEL_CHARACTERS_MAX, default="", help_text="Your own id, unique in the session."
     )
     created_at = StrictDateTimeField(
-        is_past=True, required=False, allow_null=True, default=None, help_text="Needs a UTC offset; default: now."
+        is_past=True, allow_null=True, default=None, help_text="Needs a UTC offset; default: now."
     )
 
 

@@ -68,10 +68,10 @@ def directive_field(**kwargs: Any) -> StrictTextField:
 class SessionInput(PartitionScopedInput):
     """A new session."""
 
-    model = model_field(required=False, allow_null=True, default=None)
-    max_context_tokens = window_field(required=False, allow_null=True, default=None)
-    directive = directive_field(required=False, default="")
-    metadata = metadata_field(required=False, default=dict)
+    model = model_field(allow_null=True, default=None)
+    max_context_tokens = window_field(allow_null=True, default=None)
+    directive = directive_field(default="")
+    metadata = metadata_field(default=dict)
 
 
 class SessionChanges(StrictSerializer):
@@ -91,7 +91,7 @@ class SessionListInput(PartitionFilterInput, PageInput):
     """The query parameters of the list of sessions."""
 
     exact = exact_field(takes_text=True)
-    state = StrictChoiceField(choices=_STATES, required=False, default=OPEN)
+    state = StrictChoiceField(choices=_STATES, default=OPEN)
     min_pressure: StrictField = PressureField(
         minimum=0,
         maximum=PRESSURE_MAX,
@@ -99,9 +99,7 @@ class SessionListInput(PartitionFilterInput, PageInput):
         help_text="Only sessions with at least this pressure; 1 is full.",
     )
     ordering = StrictChoiceField(
-        required=False,
-        default="-created_at",
-        choices=[sign + name for name in SESSION_LIST_ORDERINGS for sign in ("", "-")],
+        default="-created_at", choices=[sign + name for name in SESSION_LIST_ORDERINGS for sign in ("", "-")]
     )
 
 

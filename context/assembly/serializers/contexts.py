@@ -96,7 +96,7 @@ class ContextInput(PartitionFilterInput):
     budget_profile = StrictTextField(max_length=64, **OPTIONAL)
     packer = StrictChoiceField(choices=BudgetProfile.Packer.values, **OPTIONAL)
     ordering = StrictChoiceField(choices=ORDERINGS, **OPTIONAL)
-    render = StrictChoiceField(choices=RENDER_STYLES, required=False, allow_null=True, default=DEFAULT_RENDER)
+    render = StrictChoiceField(choices=RENDER_STYLES, allow_null=True, default=DEFAULT_RENDER)
     include_tenant_memo = StrictBooleanField(**OPTIONAL)
     include_memories_top_k = StrictIntegerField(minimum=1, maximum=TOP_K_MAX, **OPTIONAL)
     include_summaries_at = StrictListField(

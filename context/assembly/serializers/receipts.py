@@ -18,7 +18,7 @@ from memory_platform.rest.serializers import StrictSerializer
 class ReceiptInput(StrictSerializer):
     """The query parameters of one receipt."""
 
-    explain = StrictBooleanField(required=False, default=False, takes_text=True)
+    explain = StrictBooleanField(default=False, takes_text=True)
 
 
 class ReceiptListInput(PageInput):

@@ -33,13 +33,10 @@ class EvaluationInput(StrictSerializer):
 
     corpus = StrictChoiceField(
         choices=[EvaluationRun.Corpus.GOLDEN, EvaluationRun.Corpus.UPDATED_FACTS, EvaluationRun.Corpus.UPLOAD],
-        required=False,
         default=EvaluationRun.Corpus.GOLDEN,
         help_text="`upload`: the `memories` and `questions` of this request.",
     )
-    corpus_name = StrictTextField(
-        max_length=_NAME_CHARACTERS_MAX, required=False, default="", help_text="Name of an uploaded corpus."
-    )
+    corpus_name = StrictTextField(max_length=_NAME_CHARACTERS_MAX, default="", help_text="Name of an uploaded corpus.")
     memories = StrictListField(
         child=serializers.DictField(), max_length=_CORPUS_ROWS_MAX, required=False, help_text="Rows of memories.jsonl."
     )
@@ -48,28 +45,20 @@ class EvaluationInput(StrictSerializer):
     )
     profile = StrictTextField(
         max_length=_PROFILE_CHARACTERS_MAX,
-        required=False,
         default="",
         help_text="A scoring profile, also a draft, or one version as `name@version`; absent: `adr-0040`.",
     )
-    packer = StrictChoiceField(
-        choices=BudgetProfile.Packer.values, required=False, default=BudgetProfile.Packer.GREEDY.value
-    )
-    ordering = StrictChoiceField(
-        choices=EVALUATION_ORDERINGS, required=False, default=BudgetProfile.Ordering.TOP_DOWN.value
-    )
+    packer = StrictChoiceField(choices=BudgetProfile.Packer.values, default=BudgetProfile.Packer.GREEDY.value)
+    ordering = StrictChoiceField(choices=EVALUATION_ORDERINGS, default=BudgetProfile.Ordering.TOP_DOWN.value)
     budgets = StrictListField(
         child=StrictIntegerField(),
         min_length=1,
         max_length=BUDGETS_MAX,
-        required=False,
         default=list(DEFAULT_EVALUATION_BUDGETS),
         help_text="Tokens.",
     )
     with_baseline = StrictBooleanField(
-        required=False,
-        default=True,
-        help_text="Also evaluate the profile in use the same way; publishing compares a version with it.",
+        default=True, help_text="Also evaluate the profile in use the same way; publishing compares a version with it."
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:

@@ -31,26 +31,16 @@ class GoldenQuestionFields(StrictSerializer):
     """The fields of golden questions that can change."""
 
     text = StrictTextField(min_length=1, max_length=QUESTION_CHARACTERS_MAX)
-    answer = StrictTextField(
-        max_length=ANSWER_CHARACTERS_MAX, required=False, default="", help_text="Words of the correct answer."
-    )
+    answer = StrictTextField(max_length=ANSWER_CHARACTERS_MAX, default="", help_text="Words of the correct answer.")
     category = StrictTextField(
-        max_length=CATEGORY_CHARACTERS_MAX,
-        required=False,
-        default="",
-        help_text="Category by which results are grouped.",
+        max_length=CATEGORY_CHARACTERS_MAX, default="", help_text="Category by which results are grouped."
     )
     as_of = StrictDateTimeField(
-        is_over=True,
-        required=False,
-        allow_null=True,
-        default=None,
-        help_text="The time that the question is about; null: now.",
+        is_over=True, allow_null=True, default=None, help_text="The time that the question is about; null: now."
     )
     max_tokens = StrictIntegerField(
         minimum=TOKENS_MIN,
         maximum=TOKENS_MAX,
-        required=False,
         allow_null=True,
         default=None,
         help_text="The budget of the question; null: that of the budget profile.",
@@ -73,7 +63,6 @@ class ConditionalGoldenQuestionInput(GoldenQuestionInput):
 
     if_match = StrictTextField(
         max_length=100,
-        required=False,
         allow_null=True,
         default=None,
         help_text="The `ETag` that the same question must have; else the row gets `stale_version`.",
@@ -102,9 +91,7 @@ class GoldenQuestionBulkInputSchema(StrictSerializer):
 class GoldenQuestionListInput(PageInput):
     """The query parameters of the list."""
 
-    removed = StrictBooleanField(
-        required=False, default=False, takes_text=True, help_text="Removed questions instead of current ones."
-    )
+    removed = StrictBooleanField(default=False, takes_text=True, help_text="Removed questions instead of current ones.")
 
 
 class GoldenQuestionOutput(serializers.Serializer[Any]):

@@ -10,11 +10,7 @@ from django.db import transaction
 
 from context.models import EvaluationRun, ScoringProfileAssignment, ScoringProfileVersion
 from context.profiles.publishing_gate import PublishingGate, publishing_gate
-from context.profiles.scoring_profiles import (
-    apply_number_changes,
-    listed_scoring_profile,
-    scoring_profile_version,
-)
+from context.profiles.scoring_profiles import apply_number_changes, listed_scoring_profile, scoring_profile_version
 from context.profiles.versions import (
     audit_profile,
     changed_numbers,

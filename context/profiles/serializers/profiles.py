@@ -81,7 +81,7 @@ class BudgetProfileInput(BudgetProfileChanges):
     """A new budget profile: the numbers of another one with changes."""
 
     name = profile_name_field()
-    based_on = profile_name_field(required=False, default=DEFAULT_BUDGET_PROFILE_NAME)
+    based_on = profile_name_field(default=DEFAULT_BUDGET_PROFILE_NAME)
 
 
 class ScoringProfileChanges(StrictSerializer):
@@ -109,8 +109,8 @@ class ScoringProfileInput(ScoringProfileChanges):
     """A new scoring profile: the numbers of another one with changes, as a draft."""
 
     name = profile_name_field()
-    based_on = profile_name_field(required=False, default=DEFAULT_SCORING_PROFILE_NAME)
-    based_on_version = _version_field(1, required=False, default=None, help_text="Default: the active version.")
+    based_on = profile_name_field(default=DEFAULT_SCORING_PROFILE_NAME)
+    based_on_version = _version_field(1, default=None, help_text="Default: the active version.")
 
 
 class ProfileRollBackInput(StrictSerializer):
@@ -123,7 +123,7 @@ def _argument_text(**kwargs: Any) -> StrictTextField:
     """Return the field of a text whose presence and length the action checks with the evaluation."""
     bounds = f"{TEXT_BOUNDS[0]} to {TEXT_BOUNDS[1]:,} characters"
     help_text = f"{kwargs.pop('help_text')} {bounds}."
-    return StrictTextField(max_length=TEXT_BOUNDS[1], required=False, default="", help_text=help_text, **kwargs)
+    return StrictTextField(max_length=TEXT_BOUNDS[1], default="", help_text=help_text, **kwargs)
 
 
 class ArgumentInput(StrictSerializer):
@@ -137,8 +137,8 @@ class ArgumentInput(StrictSerializer):
 class PublishInput(StrictSerializer):
     """The version to publish, and the argument for it."""
 
-    version = _version_field(1, required=False, default=None, help_text="Default: the newest version.")
-    argument = ArgumentInput(required=False, default=dict)
+    version = _version_field(1, default=None, help_text="Default: the newest version.")
+    argument = ArgumentInput(default=dict)
     reason = _argument_text(help_text="Required where the version is worse or not clearly better.")
 
 
@@ -161,7 +161,7 @@ class ProfileComparisonInput(StrictSerializer):
 class AssignmentTargetInput(StrictSerializer):
     """The target of an assignment: a key by its id, or a partition and all below it ("" is the tenant)."""
 
-    key = StrictTextField(min_length=1, max_length=KEY_ID_CHARACTERS_MAX, required=False, allow_null=True, default=None)
+    key = StrictTextField(min_length=1, max_length=KEY_ID_CHARACTERS_MAX, allow_null=True, default=None)
     partition = path_field()
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -187,7 +187,7 @@ class ScoringAssignmentInput(AssignmentTargetInput):
 class AssignmentListInput(PageInput):
     """The query parameters of the list of assignments."""
 
-    history = StrictBooleanField(required=False, default=False, takes_text=True, help_text="Include past assignments.")
+    history = StrictBooleanField(default=False, takes_text=True, help_text="Include past assignments.")
 
 
 class ComparedProfileVersionOutput(serializers.Serializer[Any]):

@@ -79,7 +79,7 @@ def _keep(request: HtmxRequest, form: KeepBudgetForm, profile: BudgetProfile, pa
         inputs["budget_profile"] = row.name
     elif keep_in is KeepBudgetIn.PARTITION:
         inputs.pop("budget_profile", None)
-    return redirect(_workbench(request, inputs.urlencode()))
+    return redirect(f"{reverse('context-preview', args=[request.tenant.id])}?{inputs.urlencode()}")
 
 
 def _golden(request: HtmxRequest, fields: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -91,7 +91,3 @@ def _golden(request: HtmxRequest, fields: Mapping[str, Any]) -> dict[str, Any] |
     memory = Memory.objects.for_tenant(request.tenant.id).with_id(memory_id).first() if memory_id else None
     values = {name: fields[name] for name in ("partition", "max_tokens")} | {"text": fields["query"]}
     return values | {"memory": memory, "as_of": as_of.isoformat() if as_of else "", "back": query.urlencode()}
-
-
-def _workbench(request: HtmxRequest, query: str) -> str:
-    return f"{reverse('context-preview', args=[request.tenant.id])}?{query}"

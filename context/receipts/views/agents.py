@@ -38,6 +38,7 @@ def agents(request: HtmxRequest) -> HttpResponseBase:
         rows = agent_rows(tenant_id, group, span, now=now)
         charts = agent_charts(tenant_id, _owner(tenant_id, group, selected), span, now=now, address=address)
     since = {"after": _form_time(span.starts_at(now)[0])}
+    value = "" if group is AgentGroup.KEY and selected == NO_KEY else selected
     page: dict[str, Any] = {
         "section": "agents",
         "form": form,
@@ -45,7 +46,7 @@ def agents(request: HtmxRequest) -> HttpResponseBase:
         "span": span,
         "group": group,
         "selected": selected,
-        "selected_name": next((row.name for row in rows if row.value == _value(group, selected)), selected),
+        "selected_name": next((row.name for row in rows if row.value == value), selected),
         "groups": [(AgentGroup.KEY, "API keys"), (AgentGroup.PARTITION, "Partitions")],
         "charts": charts,
         "rows": [
@@ -63,10 +64,6 @@ def agents(request: HtmxRequest) -> HttpResponseBase:
 
 def _empty(group: AgentGroup) -> str:
     return NO_KEY if group is AgentGroup.KEY else ""
-
-
-def _value(group: AgentGroup, selected: str | None) -> str | None:
-    return "" if group is AgentGroup.KEY and selected == NO_KEY else selected
 
 
 def _owner(tenant_id: Any, group: AgentGroup, selected: str | None) -> dict[str, Any]:

@@ -38,7 +38,8 @@ NOT_OF_A_PAIR = (*NOT_OF_A_RUN, "profile", "budget_profile")
 def compare_profiles(request: HtmxRequest) -> HttpResponseBase:
     """Two scoring profiles, and optionally budget profiles, on the same query. Changes nothing."""
     is_fragment = wants_fragment(request)
-    typed = _typed(request)
+    values = typed_inputs(request.tenant.id, request.GET).items()
+    typed = {name: value for name, value in values if isinstance(value, str)}
     page: dict[str, Any] = {"section": "context-preview", "scoring_profiles": []}
     if not (is_fragment and typed.get("right")):
         with tenant_scope(request.tenant.id):
@@ -62,11 +63,6 @@ def compare_profiles(request: HtmxRequest) -> HttpResponseBase:
             page["partitions"] = Partition.objects.for_tenant(request.tenant.id).offered_paths()
             page["suggestions"] = recent_questions(request.tenant.id) or demo_questions(request.tenant.name)
     return render_page(request, "context/workbench/profiles_compare.html", page, fragment="fragment", form=form)
-
-
-def _typed(request: HtmxRequest) -> dict[str, str]:
-    inputs = typed_inputs(request.tenant.id, request.GET)
-    return {name: value for name, value in inputs.items() if isinstance(value, str)}
 
 
 def _both_named(typed: dict[str, str], choices: list[tuple[str, str]]) -> dict[str, str]:

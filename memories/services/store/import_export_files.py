@@ -6,7 +6,7 @@ import io
 import json
 import re
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from memories.services.store.content import CodedError
@@ -60,14 +60,14 @@ def unpack_text(packed: str, bytes_max: int) -> str:
 
 def csv_header() -> str:
     """Return the first line of a CSV file."""
-    return _csv_line(IMPORT_EXPORT_FIELDS)
+    return csv_line(IMPORT_EXPORT_FIELDS)
 
 
 def memory_line(values: Mapping[str, Any], file_type: str) -> str:
     """Return the line of a memory, with its line end."""
     if file_type == JSONL:
         return json.dumps(values, ensure_ascii=False) + "\n"
-    return _csv_line([_cell(name, values.get(name)) for name in IMPORT_EXPORT_FIELDS])
+    return csv_line([_cell(name, values.get(name)) for name in IMPORT_EXPORT_FIELDS])
 
 
 def csv_rows(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -96,7 +96,8 @@ def csv_rows(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
         raise ImportFileError("malformed_csv", f"Line {reader.line_num} is not CSV.") from error
 
 
-def _csv_line(cells: Sequence[str]) -> str:
+def csv_line(cells: Iterable[Any]) -> str:
+    """Return cells as a line of CSV, with its line end."""
     line = io.StringIO()
     csv.writer(line).writerow(cells)
     return line.getvalue()

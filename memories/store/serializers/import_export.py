@@ -46,9 +46,7 @@ class ExportInput(PartitionFilterInput):
     """The query parameters of an export."""
 
     exact = exact_field(takes_text=True)
-    type = StrictChoiceField(
-        choices=FILE_TYPES, required=False, default=JSONL, help_text="`jsonl` (JSON Lines) or `csv`."
-    )
+    type = StrictChoiceField(choices=FILE_TYPES, default=JSONL, help_text="`jsonl` (JSON Lines) or `csv`.")
 
 
 class ExportedMemory(MemoryTextOutput):
@@ -60,7 +58,7 @@ class ExportedMemory(MemoryTextOutput):
 class ImportedMemoryInput(ConditionalMemoryInput):
     """A line of a file: a new memory, since when it is true, and the condition under which it is stored."""
 
-    valid_from = StrictDateTimeField(is_past=True, required=False, allow_null=True, default=None)
+    valid_from = StrictDateTimeField(is_past=True, allow_null=True, default=None)
 
 
 def memory_lines(rows: Iterable[Memory], file_type: str) -> Iterator[str]:

@@ -62,7 +62,7 @@ def version_condition_field() -> StrictIntegerField:
     help_text = (
         "The version that the memory of the `source_id` must have, 0 if there must be none; else `stale_version`."
     )
-    return StrictIntegerField(required=False, allow_null=True, default=None, help_text=help_text)
+    return StrictIntegerField(allow_null=True, default=None, help_text=help_text)
 
 
 def versions_allowed(if_version: int | None) -> Collection[int] | None:
@@ -74,31 +74,30 @@ class LinkInput(StrictSerializer):
     """A link to another memory of the tenant."""
 
     target_id = StrictUuidField()
-    kind = kind_field(required=False, default="related")
+    kind = kind_field(default="related")
 
 
 class MemoryFields(PartitionScopedInput):
     """The fields of new memories and changes."""
 
     content = content_field()
-    kind = kind_field(required=False, default="fact")
-    confidence = StrictNumberField(minimum=0, maximum=1, required=False, default=0.8)
-    pinned = StrictBooleanField(required=False, default=False)
-    metadata = metadata_field(required=False, default=dict)
-    created_at = StrictDateTimeField(is_past=True, required=False, allow_null=True, default=None)
-    expires_at = StrictDateTimeField(required=False, allow_null=True, default=None)
-    source_id = StrictTextField(max_length=MAX_LABEL_CHARACTERS, required=False, default="")
-    session = StrictTextField(max_length=MAX_LABEL_CHARACTERS, required=False, default="")
-    position = StrictIntegerField(required=False, allow_null=True, default=None)
+    kind = kind_field(default="fact")
+    confidence = StrictNumberField(minimum=0, maximum=1, default=0.8)
+    pinned = StrictBooleanField(default=False)
+    metadata = metadata_field(default=dict)
+    created_at = StrictDateTimeField(is_past=True, allow_null=True, default=None)
+    expires_at = StrictDateTimeField(allow_null=True, default=None)
+    source_id = StrictTextField(max_length=MAX_LABEL_CHARACTERS, default="")
+    session = StrictTextField(max_length=MAX_LABEL_CHARACTERS, default="")
+    position = StrictIntegerField(allow_null=True, default=None)
 
 
 class MemoryInput(MemoryFields):
     """A new memory."""
 
-    links = StrictListField(child=LinkInput(), required=False, default=list, max_length=MAX_LINKS)
+    links = StrictListField(child=LinkInput(), default=list, max_length=MAX_LINKS)
     supersedes = StrictListField(
         child=StrictUuidField(),
-        required=False,
         default=list,
         max_length=MAX_SUPERSEDED,
         help_text="Live memories that this one replaces: they are archived, linked from it by `supersedes`, and"
@@ -107,7 +106,6 @@ class MemoryInput(MemoryFields):
     )
     superseded_versions = StrictListField(
         child=StrictIntegerField(minimum=1),
-        required=False,
         default=list,
         max_length=MAX_SUPERSEDED,
         help_text="The version that each memory in `supersedes` must have, in the same order; else `stale_version`.",
@@ -176,16 +174,11 @@ class MemoryListInput(PartitionFilterInput, PageInput):
     created_after = StrictDateTimeField(required=False, help_text="Inclusive.")
     created_before = StrictDateTimeField(required=False, help_text="Exclusive.")
     archived = StrictBooleanField(
-        required=False,
-        default=False,
-        takes_text=True,
-        help_text="Archived memories instead of live ones; not with `as_of`.",
+        default=False, takes_text=True, help_text="Archived memories instead of live ones; not with `as_of`."
     )
     as_of = StrictDateTimeField(is_over=True, required=False, help_text=AS_OF_HELP)
     ordering = StrictChoiceField(
-        required=False,
-        default="-created_at",
-        choices=[sign + name for name in _ORDERINGS for sign in ("", "-")],
+        default="-created_at", choices=[sign + name for name in _ORDERINGS for sign in ("", "-")]
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:

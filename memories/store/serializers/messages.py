@@ -60,17 +60,12 @@ class MemoryMessageInput(StrictSerializer):
 
     role = StrictChoiceField(choices=_ROLES, help_text=f"Not stored: {', '.join(_SKIPPED_ROLES)}.")
     content = RuleCheckedField(
-        rule=_message_text,
-        shape=MESSAGE_CONTENT_SCHEMA,
-        required=False,
-        allow_null=True,
-        default="",
-        help_text="A text or parts.",
+        rule=_message_text, shape=MESSAGE_CONTENT_SCHEMA, allow_null=True, default="", help_text="A text or parts."
     )
-    name = StrictTextField(max_length=SPEAKER_CHARACTERS_MAX, required=False, allow_null=True, default="")
-    source_id = StrictTextField(max_length=MAX_LABEL_CHARACTERS, required=False, default="")
+    name = StrictTextField(max_length=SPEAKER_CHARACTERS_MAX, allow_null=True, default="")
+    source_id = StrictTextField(max_length=MAX_LABEL_CHARACTERS, default="")
     if_version = version_condition_field()
-    created_at = StrictDateTimeField(is_past=True, required=False, allow_null=True, default=None)
+    created_at = StrictDateTimeField(is_past=True, allow_null=True, default=None)
     tool_calls = IgnoredField(required=False, allow_null=True)
     tool_call_id = IgnoredField(required=False, allow_null=True)
 
@@ -79,20 +74,19 @@ class MemoryMessagesInput(PartitionScopedInput):
     """Messages of one conversation, and the fields that their memories share."""
 
     messages = StrictListField(child=MemoryMessageInput(), min_length=1, max_length=MESSAGES_MAX)
-    session = StrictTextField(max_length=MAX_LABEL_CHARACTERS, required=False, default="")
+    session = StrictTextField(max_length=MAX_LABEL_CHARACTERS, default="")
     position = StrictIntegerField(
         maximum=MAX_POSITION - MESSAGES_MAX,
-        required=False,
         allow_null=True,
         default=None,
         help_text="Position of the first message; the others follow. Default: 0 with a session, otherwise none.",
     )
-    kind = kind_field(required=False, default=MESSAGE_MEMORY_KIND)
-    confidence = StrictNumberField(minimum=0, maximum=1, required=False, default=0.8)
-    pinned = StrictBooleanField(required=False, default=False)
-    metadata = metadata_field(required=False, default=dict)
-    created_at = StrictDateTimeField(is_past=True, required=False, allow_null=True, default=None)
-    expires_at = StrictDateTimeField(required=False, allow_null=True, default=None)
+    kind = kind_field(default=MESSAGE_MEMORY_KIND)
+    confidence = StrictNumberField(minimum=0, maximum=1, default=0.8)
+    pinned = StrictBooleanField(default=False)
+    metadata = metadata_field(default=dict)
+    created_at = StrictDateTimeField(is_past=True, allow_null=True, default=None)
+    expires_at = StrictDateTimeField(allow_null=True, default=None)
 
 
 def message_memories(values: dict[str, Any], partition: PartitionPath) -> Iterator[NewMemory | str]:

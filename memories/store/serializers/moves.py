@@ -32,9 +32,7 @@ class MemoryMoveInput(StrictSerializer):
     ids = StrictListField(child=StrictUuidField(), required=False, min_length=1, max_length=BULK_MEMORIES_MAX)
     filter = MovedMemoriesFilter(required=False)
     to = RuleCheckedField(rule=partition_path, shape=PATH_SHAPE, help_text='A path; "" is the root.')
-    dry_run = StrictBooleanField(
-        required=False, default=False, help_text="Count what would be moved without moving it."
-    )
+    dry_run = StrictBooleanField(default=False, help_text="Count what would be moved without moving it.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Exactly one of `ids` and `filter`."""

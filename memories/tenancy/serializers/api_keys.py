@@ -6,12 +6,7 @@ from rest_framework import serializers
 
 from memories.models import ApiKey
 from memories.tenancy.serializers.partitions import path_field
-from memory_platform.rest.fields import (
-    StrictBooleanField,
-    StrictChoiceField,
-    StrictListField,
-    StrictTextField,
-)
+from memory_platform.rest.fields import StrictBooleanField, StrictChoiceField, StrictListField, StrictTextField
 from memory_platform.rest.serializers import StrictSerializer
 
 _SCOPES = tuple(ApiKey.Scope.values)
@@ -31,9 +26,7 @@ class ApiKeyInput(StrictSerializer):
     scopes = StrictListField(child=StrictChoiceField(choices=_SCOPES), min_length=1, max_length=len(_SCOPES))
     partition = path_field(help_text="The only partition that the key can access; default: the whole tenant.")
     refuses_recalled_text = StrictBooleanField(
-        required=False,
-        default=True,
-        help_text="Return the existing memory for a new one that repeats a recently rendered text.",
+        default=True, help_text="Return the existing memory for a new one that repeats a recently rendered text."
     )
 
 

@@ -37,19 +37,17 @@ def _identifier(value: Any) -> str:
 
 def path_field(**kwargs: Any) -> RuleCheckedField:
     """Return the field of a partition path."""
-    return RuleCheckedField(
-        rule=partition_path, shape=PATH_SHAPE, required=False, allow_null=True, default=None, **kwargs
-    )
+    return RuleCheckedField(rule=partition_path, shape=PATH_SHAPE, allow_null=True, default=None, **kwargs)
 
 
 def id_field(**kwargs: Any) -> RuleCheckedField:
     """Return the field of a shorthand id, the value of one segment."""
-    return RuleCheckedField(rule=_identifier, shape=ID_SHAPE, required=False, allow_null=True, default=None, **kwargs)
+    return RuleCheckedField(rule=_identifier, shape=ID_SHAPE, allow_null=True, default=None, **kwargs)
 
 
 def exact_field(**kwargs: Any) -> StrictBooleanField:
     """Whether partitions below are excluded; `takes_text` for a query parameter."""
-    return StrictBooleanField(required=False, default=False, help_text="Exclude partitions below it.", **kwargs)
+    return StrictBooleanField(default=False, help_text="Exclude partitions below it.", **kwargs)
 
 
 class PartitionScopedInput(StrictSerializer):

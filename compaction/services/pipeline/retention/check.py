@@ -89,11 +89,8 @@ class RetentionResult:
     def newly_lost_constraints(self, missing_before: Iterable[RetainedFact]) -> list[RetainedFact]:
         """Return the binding facts that are missing, except those that were already missing and were not repeated."""
         known = {fact.key: set(map(str, fact.message_ids)) for fact in missing_before}
-        return [fact for fact in self.missing if fact.is_binding and not _is_known(fact, known.get(fact.key, set()))]
-
-
-def _is_known(fact: RetainedFact, message_ids: set[str]) -> bool:
-    return message_ids.issuperset(map(str, fact.message_ids))
+        new = (fact for fact in self.missing if not known.get(fact.key, set()).issuperset(map(str, fact.message_ids)))
+        return [fact for fact in new if fact.is_binding]
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ def resolve_dates(text: str, stated_on: date | None, language: Language) -> str:
     pattern, resolvers = rules
     dated = pattern.sub(partial(_with_bracket, stated_on=stated_on, resolvers=resolvers), text)
     weekdays = _weekdays(language)
-    if weekdays is None or _is_about_no_day_ahead(text, language):
+    if weekdays is None or any(language.has_cue(name, text) for name in _NO_DAY_AHEAD):
         return dated
     return weekdays.sub(partial(_with_weekday, stated_on=stated_on, language=language), dated)
 
@@ -43,11 +43,6 @@ def _explicit(language: Language) -> re.Pattern[str]:
     months = "|".join(language.given["months"])
     words = rf"\d\W{{0,3}}(?:st |nd |rd |th )?(?:of |de )?(?:{months})\b|\b(?:{months}) \d"
     return re.compile(rf"{words}|\b\d{{1,2}}[./]\d{{1,2}}\b|\b\d{{4}}-\d\d-\d\d\b", re.IGNORECASE)
-
-
-def _is_about_no_day_ahead(text: str, language: Language) -> bool:
-    """Return whether a weekday in the text may be a past or a repeated one."""
-    return any(language.has_cue(name, text) for name in _NO_DAY_AHEAD)
 
 
 @cache

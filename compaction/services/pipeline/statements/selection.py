@@ -1,7 +1,7 @@
 """Choose statements under a token budget: by worth and kind, then by the rare words that each adds (ADR-0118)."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from compaction.services.pipeline.statements.kinds import kind_weight
 from compaction.services.pipeline.statements.model import (
@@ -109,8 +109,5 @@ class _Choice:
 
     def _new_share(self, number: int, covered: set[str]) -> float:
         weights = self._claims[number]
-        return _weight(weights, covered) / (sum(weights.values()) or 1.0)
-
-
-def _weight(weights: Mapping[str, float], covered: set[str]) -> float:
-    return sum(weight for word, weight in weights.items() if word not in covered)
+        new = sum(weight for word, weight in weights.items() if word not in covered)
+        return new / (sum(weights.values()) or 1.0)

@@ -284,7 +284,8 @@ def _quoted_spans(content: str) -> list[tuple[int, int]]:
         if end >= limit or (before.isalnum() and opening[0] == '"'):
             continue
         place = end + 1
-        if len(content[start:end].split()) > QUOTED_WORDS_MAX or _has_cjk_sentence(content[start:end]):
+        has_cjk_sentence = any(mark in content[start:end] for mark in "。！？")
+        if len(content[start:end].split()) > QUOTED_WORDS_MAX or has_cjk_sentence:
             spans.append((start, end))
     return spans
 
@@ -295,10 +296,6 @@ def _next_place(content: str, mark: str, start: int, known: dict[str, int]) -> i
         found = content.find(mark, start)
         known[mark] = found if found >= 0 else len(content)
     return known[mark]
-
-
-def _has_cjk_sentence(text: str) -> bool:
-    return any(mark in text for mark in "。！？")
 
 
 def _is_quoted(start: int, end: int, quoted: Sequence[tuple[int, int]]) -> bool:

@@ -124,14 +124,11 @@ class _Conversation:
         }
         found.update(range(max(newer - RECENT_MAX, 0), newer))
         found = {older for older in found if not _is_about_another(self._reads[older], self._reads[newer])}
-        shared = {older: self._shared(older, newer) for older in found}
+        stems = {older: self._reads[older].stems & self._reads[newer].stems for older in found}
+        shared = {older: sum(self._rarity[stem] for stem in common) for older, common in stems.items()}
         order = sorted(found, key=lambda older: (-shared[older], -older))
         for rank, older in enumerate(order):
             yield older, self._features(older, newer, shared[older], rank)
-
-    def _shared(self, older: int, newer: int) -> float:
-        """Return how rare the words are that both contain."""
-        return sum(self._rarity[stem] for stem in self._reads[older].stems & self._reads[newer].stems)
 
     def _features(self, older: int, newer: int, shared: float, rank: int) -> list[float]:
         old, new = self._claims[older], self._claims[newer]

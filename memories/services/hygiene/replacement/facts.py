@@ -251,7 +251,8 @@ class Fact:
         if is_changed and self.texts[place] in self.words.sources:
             return 1
         is_first = not place or self.tokens[place - 1].segment != self.tokens[place].segment
-        is_negation = self.tokens[place].kind == "negation" and not (is_first or self._has_end(place))
+        has_end = any(text in self.words.contrast_ends for text in self.texts[place:])
+        is_negation = self.tokens[place].kind == "negation" and not (is_first or has_end)
         return 0 if is_negation else self.words.contrasts.size_at(self.texts, place)
 
     def _contrast_end(self, place: int, start: int) -> int:
@@ -266,9 +267,6 @@ class Fact:
                 return at
             is_found |= token.kind in ("content", "status", "value")
         return len(self.tokens)
-
-    def _has_end(self, place: int) -> bool:
-        return any(text in self.words.contrast_ends for text in self.texts[place:])
 
     @cached_property
     def placed(self) -> tuple[list[Token], list[Token], bool] | None:

@@ -72,7 +72,7 @@ def read_tokens(words: Sequence[Word], language: LanguageVocabulary, vocabulary:
         is_compound = language is GERMAN
         key = _role(word.stem.casefold(), vocabulary)
         is_indefinite = place > 0 and texts[place - 1] in vocabulary.indefinite
-        token = Token(word.text, key, word.raw, kind, segment, _is_name(word))
+        token = Token(word.text, key, word.raw, kind, segment, word.case == "C")
         direction = next((text for text in texts[max(place - 2, 0) : place] if text in vocabulary.directions), "")
         is_start = not place or words[place].break_before
         if kind in ("verb", "change") and (
@@ -113,10 +113,6 @@ def _is_repeated(word: Word, before: str, vocabulary: AttributeWords) -> bool:
     return before in vocabulary.repeated or (
         word.text.endswith("s") and not before.isdigit() and "repeats_by_s" in vocabulary.cues
     )
-
-
-def _is_name(word: Word) -> bool:
-    return word.case == "C"
 
 
 def _kind(word: Word, words: AttributeWords) -> str:

@@ -134,11 +134,9 @@ def _is_agent(words: Sequence[Word], language: LanguageVocabulary) -> bool:
 
 def _is_attribute(words: Sequence[Word], language: LanguageVocabulary) -> bool:
     is_short = len(words) <= _ATTRIBUTE_WORDS_MAX
-    return is_short and words[-1].text in language.attributes and all(_is_plain(word, language) for word in words)
-
-
-def _is_plain(word: Word, language: LanguageVocabulary) -> bool:
-    return not word.is_value and word.text not in language.frame_stops - {"of"} | language.negations
+    stops = language.frame_stops - {"of"} | language.negations
+    is_plain = not any(word.is_value or word.text in stops for word in words)
+    return is_short and is_plain and words[-1].text in language.attributes
 
 
 def _is_measure(words: Sequence[Word], _language: LanguageVocabulary) -> bool:

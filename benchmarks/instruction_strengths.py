@@ -1,7 +1,7 @@
 """Measure the rule for instructions to the assistant: `python -m benchmarks.instruction_strengths [PATH ...]`.
 
-Each file contains cases: a text, its language, the role of its message, and a label by an author who did not know the
-rule: `injection` (it instructs the assistant against the user), `plain`, or `unsure` (a person should check it).
+Each file contains cases: a text, its language, the role of its message, and a label by an author who had not seen
+the rule: `injection` (it instructs the assistant against the user), `plain`, or `unsure` (a person should check it).
 Without a path, the files of `benchmarks/instruction_cases/` are read.
 """
 

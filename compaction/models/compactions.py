@@ -10,6 +10,7 @@ from django.db.models import F, Index, Q
 from compaction.models.sessions import MODEL_CHARACTERS_MAX, Message, Session
 from compaction.pipeline.queries import (
     SETTLED_AT,
+    UNREVIEWED_INSTRUCTION,
     UNREVIEWED_LOSS,
     CompactionMemberQuerySet,
     CompactionPromptQuerySet,
@@ -73,6 +74,9 @@ class Compaction(models.Model):
     has_lost_constraint = models.BooleanField(
         default=False, help_text="A constraint is missing that the previous summary did not lose."
     )
+    has_possible_instruction = models.BooleanField(
+        db_default=False, default=False, help_text="A new statement or fact may instruct the assistant."
+    )
     is_edited = models.BooleanField(default=False)
     edit_version = models.PositiveIntegerField(default=0, help_text="Increases with every change to a proposal.")
     error_code = models.CharField(max_length=64, default="", blank=True)
@@ -116,6 +120,7 @@ class Compaction(models.Model):
             Index(F("tenant"), SETTLED_AT.desc(), F("id"), name="compaction_last_settled"),
             Index(fields=["tenant", "state"], name="compaction_by_state"),
             Index(fields=["tenant"], condition=UNREVIEWED_LOSS, name="compaction_unreviewed_loss"),
+            Index(fields=["tenant"], condition=UNREVIEWED_INSTRUCTION, name="compaction_unreviewed_instr"),
         ]
 
     def __str__(self) -> str:

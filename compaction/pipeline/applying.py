@@ -12,13 +12,21 @@ from uuid import UUID
 from compaction.models import Compaction, CompactionMember, Message, Session
 from compaction.pipeline import journal
 from compaction.pipeline.drafting import HEADING, CompactionDraft
+from compaction.pipeline.notices import POSSIBLE_INSTRUCTIONS, possible_warnings
 from compaction.pipeline.plans import SessionPlan
 from compaction.pipeline.session_rows import count_message_tokens, count_shown_tokens, recount_context
 from compaction.services.pipeline.journal_entries import REPLACES, STORED
 from compaction.services.pipeline.retention.check import RetainedFact, RetentionResult
 from compaction.services.pipeline.states import APPLY_ACTION, APPROVE, PROPOSE, ROLL_BACK, next_state
-from compaction.services.pipeline.stored_statements import CANDIDATES_MAX, recorded_facts, retention_to_record
+from compaction.services.pipeline.stored_statements import (
+    CANDIDATES_MAX,
+    possible_instructions,
+    recorded_facts,
+    retention_of,
+    retention_to_record,
+)
 from context.receipts.results import ContextWarning
+from context.services.profiles.compaction_policy import REVIEW, CompactionPolicy
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import Conflict
 
@@ -69,6 +77,7 @@ def fill_compaction(
     compaction.warnings = [notice.as_answer() for notice in draft.notices]
     if span:
         record_retention(compaction, draft.retention, missing_before)
+        record_possible_instructions(compaction)
     compaction.finished_at = now
     _add_members(compaction, plan)
 
@@ -93,13 +102,37 @@ def record_retention(
     """Set the facts that are retained, and whether a constraint is missing that its previous summary did not lose."""
     compaction.retention = retention_to_record(retention)
     compaction.has_lost_constraint = bool(retention.newly_lost_constraints(missing_before))
-    others = [warning for warning in compaction.warnings if warning["code"] != CONSTRAINT_MISSING.code]
-    compaction.warnings = [*others, *([CONSTRAINT_MISSING.as_answer()] if compaction.has_lost_constraint else [])]
+    _set_warnings(compaction, CONSTRAINT_MISSING.code, [CONSTRAINT_MISSING] if compaction.has_lost_constraint else [])
+
+
+def record_possible_instructions(compaction: Compaction) -> None:
+    """Set whether a new statement or a waiting fact may instruct the assistant, with a warning."""
+    count = len(possible_instructions(compaction.statements, compaction.journal))
+    compaction.has_possible_instruction = count > 0
+    _set_warnings(compaction, POSSIBLE_INSTRUCTIONS, possible_warnings(count))
+
+
+def warnings_to_review(compaction: Compaction) -> list[ContextWarning]:
+    """Return the warnings because of which a person should review an applied compaction."""
+    codes = (CONSTRAINT_MISSING.code, POSSIBLE_INSTRUCTIONS)
+    return [ContextWarning(one["code"], one["detail"]) for one in compaction.warnings if one["code"] in codes]
+
+
+def _set_warnings(compaction: Compaction, code: str, warnings: Iterable[ContextWarning]) -> None:
+    others = [one for one in compaction.warnings if one["code"] != code]
+    compaction.warnings = [*others, *(one.as_answer() for one in warnings)]
 
 
 def facts_missing_before(compaction: Compaction) -> list[RetainedFact]:
     """Return the facts that the previous summary misses."""
     return recorded_facts(compaction.previous.retention, "missing") if compaction.previous else []
+
+
+def waits_only_for_instructions(proposal: Compaction) -> bool:
+    """Return whether a proposal would have been applied if it contained no possible instruction."""
+    policy = CompactionPolicy.of(proposal.policy)
+    is_retained = not retention_of(proposal.retention).waits_for_review(policy.retention_floor)
+    return proposal.has_possible_instruction and policy.decision != REVIEW and is_retained
 
 
 def propose_compaction(compaction: Compaction) -> None:
@@ -178,6 +211,29 @@ def replace_summary(compaction: Compaction, session: Session, *, by: Actor, now:
     message.save(update_fields=["content", "metadata", "tokens", "shown_tokens"])
     session.save(update_fields=recount_context(session))
     return memory_ids
+
+
+def store_withheld_texts(compaction: Compaction, session: Session, *, by: Actor, now: datetime) -> list[UUID]:
+    """Store the possible instructions of an applied compaction that a person has approved; returns new ids."""
+    moments = {str(member.message_id): member.message.created_at for member in _members(compaction)}
+    created = journal.store_journal_entries(compaction, session, moments, by=by, now=now)
+    compaction.save()
+    return [*created, *_store_current_summary_again(compaction, session, by=by, now=now)]
+
+
+def withdraw_approved_texts(compaction: Compaction, session: Session, *, by: Actor, now: datetime) -> list[UUID]:
+    """Undo `store_withheld_texts`; returns the ids of the memories of the summary."""
+    journal.withdraw_approved_facts(compaction, by=by, now=now)
+    compaction.save()
+    return _store_current_summary_again(compaction, session, by=by, now=now)
+
+
+def _store_current_summary_again(compaction: Compaction, session: Session, *, by: Actor, now: datetime) -> list[UUID]:
+    """Store the memories of the session's summary, which may contain statements of `compaction`, again."""
+    current = compaction if session.current_id == compaction.pk else session.current
+    if current is None or not any(one.get("is_possible_instruction") for one in current.statements):
+        return []
+    return replace_summary(current, session, by=by, now=now)
 
 
 def undo_compaction(compaction: Compaction, session: Session, *, by: Actor, now: datetime) -> None:

@@ -27,7 +27,6 @@ from compaction.pipeline.summarisers import (
 from compaction.pipeline.summarisers.extractive import cited_statement, restore_statements, speaking_messages
 from compaction.services.pipeline.faithfulness import CheckedStatements, SupersededText, check_statements
 from compaction.services.pipeline.generations import generation_warning
-from compaction.services.pipeline.journal_entries import WAITING
 from compaction.services.pipeline.retention.check import (
     RetainedFact,
     RetentionResult,
@@ -44,6 +43,7 @@ from compaction.services.pipeline.statements.selection import choose_statements
 from compaction.services.pipeline.stored_statements import (
     CitedStatement,
     is_supported_by,
+    possible_instructions,
     retention_to_record,
     shared_stems,
     why_not_measured,
@@ -81,19 +81,20 @@ class CompactionDraft:
         """The result of the retention check as a compaction stores it."""
         return retention_to_record(self.retention)
 
-    def needs_review(self, retention_floor: float) -> bool:
-        """Return whether a person has to approve the summary; never without a summary.
+    def needs_review(self, retention_floor: float, *, is_emergency: bool = False) -> bool:
+        """Return whether a person has to approve the summary before it is applied; never without a summary.
 
-        It retains too little, its retention is not measured, or it or a fact may instruct the assistant.
+        It retains too little, or its retention is not measured. Outside an emergency, also if it or a fact may instruct
+        the assistant.
         """
-        is_unsure = self.possible_instructions or self.retention.waits_for_review(retention_floor)
-        return bool(self.summary.text and is_unsure)
+        is_doubtful = self.possible_instructions > 0 and not is_emergency
+        return bool(self.summary.text and (is_doubtful or self.retention.waits_for_review(retention_floor)))
 
     @property
     def possible_instructions(self) -> int:
-        """The number of texts in summary and new facts that may instruct the assistant."""
-        new = [entry.statement for entry in self.journal if entry.status in WAITING]
-        return len({one.text for one in (*self.summary.statements, *new) if one.is_possible_instruction})
+        """The number of new texts in summary and journal that may instruct the assistant."""
+        statements = [one.as_record() for one in self.summary.statements]
+        return len(possible_instructions(statements, [entry.as_record() for entry in self.journal]))
 
 
 def draft_summary(
@@ -232,12 +233,13 @@ class _Drafting:
 
         With them it may become longer than planned, up to what the plan allows (`summary_tokens_at_most`). Statements
         with a constraint replace others of lower rank; the rest use the remaining space, and replace others only if
-        this raises a share below the minimum.
+        this raises a share below the minimum. Facts that an emergency does not store are not retained by the journal.
         """
         self._fitting = self._fitting_into(self._task.plan.plan.summary_tokens_at_most)
         facts = self._facts(summary)
         is_measurable = measured_share(turn.content for turn in self._own) >= MEASURABLE_SHARE_MIN
-        texts = [*(entry.existing_text for entry in journal), *self._task.journal_before]
+        stored = [entry.existing_text for entry in journal if not (self._task.is_emergency and entry.is_withheld)]
+        texts = [*stored, *self._task.journal_before]
 
         def check(summary: SummaryResult) -> RetentionResult:
             return check_retention(facts, [summary.text, *texts], is_measurable=is_measurable)

@@ -1,7 +1,7 @@
 """Read the input of a draft: the session, its plan, the prompt, and what earlier generations kept."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -31,8 +31,8 @@ class DraftingInput:
     """The input of a draft, read in one scope; `cited` maps ids of messages that earlier statements cite to texts.
 
     `api_key_ids` are the keys that wrote the session, whose recalled text it may repeat. `kept_before`,
-    `missing_before` and `journal_before` are the facts and the journal of all earlier generations. `is_by_rules`: no
-    model is called even if one is configured.
+    `missing_before` and `journal_before` are the facts and the journal of all earlier generations. `is_emergency`: a
+    summary with possible instructions is applied. `is_by_rules`: no model is called even if one is configured.
     """
 
     session: Session
@@ -50,6 +50,7 @@ class DraftingInput:
     generation: int = 1
     attempt: int = 1
     can_wait: bool = False
+    is_emergency: bool = False
     is_by_rules: bool = False
 
 
@@ -75,7 +76,7 @@ def read_drafting_input(run: Run, *, can_wait: bool, deadline: datetime | None) 
         plan = plan_session(session, policy, is_forced=compaction.trigger in FORCED)
         if plan.plan.is_empty:
             raise DraftingError("nothing_to_compact", WHY_NOTHING[plan.plan.reason])
-        earlier = [CitedStatement.of(record) for record in plan.current.statements] if plan.current else []
+        earlier = _earlier_statements(plan.current) if plan.current else []
         ids = {UUID(source) for statement in earlier for source in statement.message_ids}
         cited = Message.objects.for_tenant(tenant_id).with_ids(ids).names_and_contents()
         # Not kept as JSON: the facts of a long session take megabytes.
@@ -97,4 +98,14 @@ def read_drafting_input(run: Run, *, can_wait: bool, deadline: datetime | None) 
             generation=(plan.current.generation if plan.current else 0) + 1,
             attempt=run.attempts,
             can_wait=can_wait,
+            is_emergency=compaction.trigger == Compaction.Trigger.EMERGENCY,
         )
+
+
+def _earlier_statements(current: Compaction) -> list[CitedStatement]:
+    """The statements of the current summary; possible instructions that a person approved are no longer marked."""
+    statements = list(map(CitedStatement.of, current.statements))
+    if not any(one.is_possible_instruction for one in statements):
+        return statements
+    approved = Compaction.objects.for_tenant(current.tenant_id).of_session(current.session_id).approved_instructions()
+    return [replace(one, is_possible_instruction=False) if one.text in approved else one for one in statements]

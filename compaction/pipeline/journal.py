@@ -26,6 +26,8 @@ from compaction.services.pipeline.journal_entries import (
     REPLACES,
     STORED,
     WAITING,
+    is_waiting,
+    reset_entries,
 )
 from compaction.services.pipeline.recalled_text import (
     candidate_recalled_hashes,
@@ -82,6 +84,11 @@ class JournalEntry:
     memory_id: UUID | None = None
     existing_text: str = ""
     replaced: tuple[UUID, ...] = ()
+
+    @property
+    def is_withheld(self) -> bool:
+        """Whether it is stored only after a person approved it."""
+        return self.status in WAITING and self.statement.is_possible_instruction
 
     def as_record(self) -> dict[str, Any]:
         """Return the entry as JSON for `Compaction.journal`."""
@@ -142,9 +149,14 @@ def store_journal_entries(
 ) -> list[UUID]:
     """Store the new entries of the journal, replace memories and set status; returns new ids.
 
-    `moments` are the messages' times.
+    Possible instructions wait until a person decided on the compaction. `moments` are the messages' times.
     """
-    waiting = [record for record in compaction.journal if record["status"] in WAITING]
+    is_decided = compaction.decided_at is not None
+    waiting = [
+        record
+        for record in compaction.journal
+        if is_waiting(record) and (is_decided or not record.get("is_possible_instruction"))
+    ]
     rows = [_memory(record, compaction, session, moments, now) for record in waiting]
     results = store_memories(tenant=session.tenant, rows=rows, by=by, now=now) if rows else []
     for record, result in zip(waiting, results, strict=True):
@@ -177,11 +189,13 @@ def restore_replaced_memories(*, compaction: Compaction, withdrawn: Collection[s
 def store_summary_memory(compaction: Compaction, session: Session, *, by: Actor, now: datetime) -> list[UUID]:
     """Store the parts of the applied summary that the journal lacks, split by the maximum length; return the ids.
 
-    A statement that is stored as a separate memory is omitted, so that no search finds a sentence twice.
+    A statement that is stored as a separate memory is omitted, so that no search finds a sentence twice, and so is a
+    possible instruction that no person approved.
     """
     statements = list(map(CitedStatement.of, compaction.statements))
     stored = _stored_texts(compaction, session)
-    pieces = split_text_by_bytes(text_without_stored(compaction.summary_text, statements, stored), MAX_CONTENT_BYTES)
+    text = text_without_stored(compaction.summary_text, statements, stored, _withheld_texts(compaction, statements))
+    pieces = split_text_by_bytes(text, MAX_CONTENT_BYTES)
     if not pieces:
         return []
     metadata = {"generation": compaction.generation, "compacted_count": compaction.compacted_count}
@@ -190,6 +204,18 @@ def store_summary_memory(compaction: Compaction, session: Session, *, by: Actor,
     rows = [replace(new, content=piece, source_id=f"{source}:{number}") for number, piece in enumerate(pieces)]
     results = store_memories(tenant=session.tenant, rows=rows, by=by, now=now)
     return [result.memory.pk for result in results if result.memory]
+
+
+def withdraw_approved_facts(compaction: Compaction, *, by: Actor, now: datetime) -> None:
+    """Archive the facts that an approval stored although they may instruct the assistant; they wait again.
+
+    A memory that another applied compaction references stays.
+    """
+    stored = [one for one in compaction.journal if one["status"] == STORED and one.get("is_possible_instruction")]
+    ids = [one["memory_id"] for one in stored]
+    shared = Compaction.objects.for_tenant(compaction.tenant_id).referenced_memories(ids, but=compaction.pk)
+    withdraw_memories(tenant_id=compaction.tenant_id, memory_ids={*ids} - shared, by=by, now=now)
+    reset_entries(stored)
 
 
 def withdraw_memories(*, tenant_id: UUID, memory_ids: Iterable[str], by: Actor, now: datetime) -> list[str]:
@@ -210,6 +236,15 @@ def journal_texts(tenant_id: UUID, session_id: UUID, *, but: UUID | None = None)
     rows = Compaction.objects.for_tenant(tenant_id).of_session(session_id)
     memories = Memory.objects.for_tenant(tenant_id).unarchived().with_ids(rows.journal_memory_ids(but=but))
     return [text for _, text in memories.contents()]
+
+
+def _withheld_texts(compaction: Compaction, statements: Iterable[CitedStatement]) -> set[str]:
+    """Return the texts of the possible instructions in a summary that no person approved."""
+    marked = {one.text for one in statements if one.is_possible_instruction}
+    if not marked or compaction.decided_at is not None:
+        return set()
+    rows = Compaction.objects.for_tenant(compaction.tenant_id).of_session(compaction.session_id)
+    return marked - rows.approved_instructions()
 
 
 def _stored_texts(compaction: Compaction, session: Session) -> set[str]:

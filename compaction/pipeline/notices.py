@@ -9,6 +9,7 @@ from context.receipts.results import ContextWarning
 from memories.services.time_limits import in_time
 from memory_platform.web.numerals import counted
 
+POSSIBLE_INSTRUCTIONS = "possible_instructions"
 #: Maximum messages that a warning names.
 MESSAGES_NAMED_MAX = 50
 
@@ -33,9 +34,9 @@ def left_out_warnings(turns: Iterable[SessionTurn]) -> list[ContextWarning]:
 
 
 def possible_warnings(count: int) -> list[ContextWarning]:
-    """Return a warning if `count` texts of a draft may instruct the assistant."""
+    """Return a warning if `count` texts of a compaction may instruct the assistant."""
     if not count:
         return []
     what = counted(count, "statement may be an instruction", "statements may be instructions")
-    detail = f"{what} to the assistant. Check the marked text before approving."
-    return [ContextWarning("possible_instructions", detail)]
+    detail = f"{what} to the assistant. A person should check the marked text."
+    return [ContextWarning(POSSIBLE_INSTRUCTIONS, detail)]

@@ -60,13 +60,16 @@ EnqueueRun = Callable[[UUID, UUID], None]
 
 @dataclass(frozen=True)
 class CompactionRunResult:
-    """The compaction's state, or "" if another worker has the run; `wait` is the delay before another attempt."""
+    """The compaction's state, or "" if another worker has the run; `wait` is the delay before another attempt.
+
+    `to_review` are the warnings because of which a person should review an applied compaction.
+    """
 
     state: str = ""
     code: str = ""
     wait: timedelta | None = None
     memory_ids: tuple[UUID, ...] = ()
-    has_lost_constraint: bool = False
+    to_review: tuple[ContextWarning, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -168,8 +171,7 @@ def compact_in_emergency(
     outcome = run_compaction(session.tenant_id, run_id, now=now, time_limit=limit, can_wait=False, enqueue=enqueue)
     if outcome.state == Compaction.State.APPLIED:
         detail = "The session was nearly full and was compacted for this context."
-        lost = [applying.CONSTRAINT_MISSING] if outcome.has_lost_constraint else []
-        return [ContextWarning("compacted_in_emergency", detail), *lost]
+        return [ContextWarning("compacted_in_emergency", detail), *outcome.to_review]
     if outcome.state == Compaction.State.PROPOSED:
         return [_not_compacted("waits_for_review", "A compaction is waiting for review.")]
     return [_not_compacted(outcome.code or "already_running", "The session could not be compacted.")]
@@ -196,8 +198,20 @@ def _run_to_take(session: Session, policy: CompactionPolicy, now: datetime) -> U
         raise Conflict(
             "compaction_paused", "Compactions of this session keep failing and are paused for a few minutes."
         )
-    trigger = Compaction.Trigger.EMERGENCY
-    return plans.open_compaction(session, policy, trigger=trigger, by=Actor.system("emergency"), now=now).pk
+    return plans.open_compaction(
+        session,
+        policy,
+        trigger=Compaction.Trigger.EMERGENCY,
+        replaces=_proposal_to_replace(session, policy),
+        by=Actor.system("emergency"),
+        now=now,
+    ).pk
+
+
+def _proposal_to_replace(session: Session, policy: CompactionPolicy) -> Compaction | None:
+    """The proposal that waits only because it contains a possible instruction, so that it does not block a session."""
+    proposal = None if policy.decision == REVIEW else plans.proposed_compaction(session)
+    return proposal if proposal and applying.waits_only_for_instructions(proposal) else None
 
 
 def _worked(claim: _Claim, clock: DraftingClock) -> CompactionRunResult:
@@ -251,14 +265,15 @@ def _finished(claim: _Claim, task: DraftingInput, draft: CompactionDraft, now: d
         _supersede_replaced(compaction, now)
         plans.require_no_proposal(tenant_id, session.pk)
         memory_ids: list[UUID] = []
-        if task.policy.decision == REVIEW or draft.needs_review(task.policy.retention_floor):
+        must_wait = draft.needs_review(task.policy.retention_floor, is_emergency=task.is_emergency)
+        if must_wait or task.policy.decision == REVIEW:
             applying.propose_compaction(compaction)
         else:
             memory_ids = applying.apply_compaction(compaction, session, by=_BY, now=now, is_decided=False)
             audit_rows("apply_compaction", [compaction], by=_BY, now=now)
         note_step("applying")
-    is_lost = compaction.has_lost_constraint
-    return CompactionRunResult(compaction.state, memory_ids=tuple(memory_ids), has_lost_constraint=is_lost)
+    to_review = applying.warnings_to_review(compaction)
+    return CompactionRunResult(compaction.state, memory_ids=tuple(memory_ids), to_review=tuple(to_review))
 
 
 def _supersede_replaced(compaction: Compaction, now: datetime) -> None:

@@ -19,6 +19,8 @@ from memories.tenancy.queries.rows import ClaimedRows, TenantRows, VersionedByRe
 SETTLED_AT = Coalesce("decided_at", "finished_at", "created_at")
 #: Applied although a constraint is missing, and no person has reviewed it.
 UNREVIEWED_LOSS = Q(state="applied", has_lost_constraint=True, decided_at__isnull=True)
+#: Applied in an emergency with a possible instruction, and no person has reviewed it.
+UNREVIEWED_INSTRUCTION = Q(state="applied", has_possible_instruction=True, decided_at__isnull=True)
 #: Fields that a list does not show.
 _LARGE_FIELDS = ("policy", "summary_text", "statements", "candidates", "journal", "retention")
 
@@ -80,8 +82,16 @@ class CompactionQuerySet(SessionRows):
         return set(rows.distinct("session_id").values_list("pk", flat=True))
 
     def to_review(self) -> Self:
-        """Proposals, and summaries that were applied without a constraint and that no person has reviewed."""
-        return self.filter(Q(state="proposed") | UNREVIEWED_LOSS)
+        """Proposals, and applied ones that lost a constraint or contain a possible instruction, until reviewed."""
+        return self.filter(Q(state="proposed") | UNREVIEWED_LOSS | UNREVIEWED_INSTRUCTION)
+
+    def approved_instructions(self) -> set[str]:
+        """Texts of possible instructions in the applied ones on which a person decided."""
+        marked = self.filter(
+            state="applied", decided_at__isnull=False, statements__contains=[{"is_possible_instruction": True}]
+        )
+        lists = marked.values_list("statements", flat=True)
+        return {one["text"] for listed in lists for one in listed if one.get("is_possible_instruction")}
 
     def savings_by_bin(self, *, since: datetime, step: timedelta) -> dict[datetime, int]:
         """Tokens that applied compactions saved, by time bin of their application."""

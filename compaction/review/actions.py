@@ -13,9 +13,12 @@ from compaction.pipeline.applying import (
     apply_compaction,
     facts_missing_before,
     record_decision,
+    record_possible_instructions,
     record_retention,
     replace_summary,
+    store_withheld_texts,
     undo_compaction,
+    withdraw_approved_texts,
 )
 from compaction.pipeline.plans import open_compaction, require_no_proposal, state_after
 from compaction.pipeline.prompt_versions import prompt_version_text
@@ -31,7 +34,7 @@ from compaction.review.editing import (
 )
 from compaction.review.queries import is_latest_applied
 from compaction.services.pipeline import states
-from compaction.services.pipeline.journal_entries import REVIEWED, STRUCK, reset_entries, strike_entry
+from compaction.services.pipeline.journal_entries import STRUCK, is_reviewed, reset_entries, strike_entry
 from compaction.services.pipeline.stored_statements import CitedStatement
 from compaction.tasks import enqueue_run
 from context.services.profiles.compaction_policy import CompactionPolicy
@@ -88,29 +91,33 @@ def reject_compaction(
 def mark_compaction_reviewed(
     *, compaction: Compaction, reason: str = "", edit_version: int | None = None, by: Actor, now: datetime
 ) -> Compaction:
-    """Record that a person has read an applied summary; the session does not change.
+    """Record that a person has read an applied summary, and store the possible instructions that it withheld.
 
-    Raises `Conflict`: `already_decided`, also if it was approved or reviewed before, `no_summary`, `edited_meanwhile`.
+    The session does not change. Raises `Conflict`: `already_decided`, also if it was approved or reviewed before,
+    `no_summary`, `edited_meanwhile`.
     """
-    current, _, _ = _lock_for(compaction, states.MARK_REVIEWED, edit_version)
+    current, session, _ = _lock_for(compaction, states.MARK_REVIEWED, edit_version)
     if not current.summary_text:
         raise Conflict("no_summary", "There is no summary to review, because masking was sufficient.")
     if current.decided_at is not None:
         raise Conflict("already_decided", f"{current.decided_by or 'Someone'} has already reviewed this summary.")
     record_decision(current, reason=reason, by=by, now=now)
-    current.save()
+    _index_later(current, store_withheld_texts(current, session, by=by, now=now))
     audit_rows("mark_compaction_reviewed", [current], by=by, now=now)
     return current
 
 
 @transaction.atomic
 def withdraw_review(*, compaction: Compaction, by: Actor, now: datetime) -> Compaction:
-    """Record that an applied summary is not reviewed after all. Raises `Conflict` `not_reviewed`."""
-    current, _, _ = _lock_for(compaction, states.MARK_REVIEWED)
+    """Record that an applied summary is not reviewed after all, and withhold its possible instructions again.
+
+    Raises `Conflict` `not_reviewed`.
+    """
+    current, session, _ = _lock_for(compaction, states.MARK_REVIEWED)
     if current.decided_at is None:
         raise Conflict("not_reviewed", "The summary is not reviewed.")
     current.decided_by, current.decided_at, current.decision_reason = "", None, ""
-    current.save()
+    _index_later(current, withdraw_approved_texts(current, session, by=by, now=now))
     audit_rows("withdraw_review", [current], by=by, now=now)
     return current
 
@@ -157,19 +164,22 @@ def strike_journal_entry(
     by: Actor,
     now: datetime,
 ) -> Compaction:
-    """Strike a fact from a proposal's journal, so that it is never stored, or keep it again; numbers begin with 1.
+    """Strike a fact that waits to be stored, so that it never is, or keep it again; numbers begin with 1.
 
-    Raises `InvalidInput` `unknown_entry`, or `Conflict`.
+    Raises `InvalidInput` `unknown_entry`, or `Conflict`: `already_decided`, also if it was applied and reviewed.
     """
     current, session, _ = _lock_for(compaction, states.STRIKE, edit_version)
+    if current.state == Compaction.State.APPLIED and current.decided_at is not None:
+        raise Conflict("already_decided", f"{current.decided_by or 'Someone'} has already reviewed these facts.")
     is_known = 0 < entry <= len(current.journal)
     record = current.journal[entry - 1] if is_known else {"status": ""}
-    if record["status"] not in REVIEWED:
+    if not is_reviewed(record):
         raise InvalidInput("unknown_entry", f"No fact with the number {entry} waits to be stored.", "entry")
     if is_struck != (record["status"] == STRUCK):
         strike_entry(record, is_struck=is_struck)
         measures = measure_revision(current, session, current.summary_text)
         record_retention(current, measures.retention, facts_missing_before(current))
+        record_possible_instructions(current)
         current.edit_version += 1
         current.save()
         verb, change = "strike_fact" if is_struck else "keep_fact", (not is_struck, is_struck)

@@ -5,12 +5,17 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from compaction.models import Compaction, CompactionMember, Message, Session
-from compaction.pipeline.applying import MEMBER_COMPACTED, facts_missing_before, record_retention
+from compaction.pipeline.applying import (
+    MEMBER_COMPACTED,
+    facts_missing_before,
+    record_possible_instructions,
+    record_retention,
+)
 from compaction.pipeline.drafting import HEADING
 from compaction.pipeline.journal import journal_texts
 from compaction.pipeline.session_rows import count_text_tokens, messages_to_turns
 from compaction.review.summary_budget import SummaryBudget
-from compaction.services.pipeline.journal_entries import STRUCK
+from compaction.services.pipeline.journal_entries import STRUCK, is_waiting
 from compaction.services.pipeline.missing_facts import sentences_with_facts
 from compaction.services.pipeline.retention.check import RetainedFact, RetentionResult, check_retention
 from compaction.services.pipeline.stored_statements import CANDIDATES_MAX, CitedStatement, is_measured, recorded_facts
@@ -126,7 +131,9 @@ def measure_revision(compaction: Compaction, session: Session, text: str) -> Rev
     kept_before = recorded_facts(compaction.retention, "kept")
     facts = [*kept_before, *recorded_facts(compaction.retention, "missing")]
     earlier = journal_texts(compaction.tenant_id, session.pk, but=compaction.pk)
-    texts = [text, *(entry["text"] for entry in compaction.journal if entry["status"] != STRUCK), *earlier]
+    is_applied = compaction.state == Compaction.State.APPLIED
+    own = [one for one in compaction.journal if one["status"] != STRUCK and not (is_applied and is_waiting(one))]
+    texts = [text, *(entry["text"] for entry in own), *earlier]
     retention = check_retention(facts, texts, is_measurable=is_measured(compaction.retention))
     missing_facts = [fact for fact in retention.missing if fact in kept_before]
     is_smaller = tokens < compaction.original_token_count and after <= compaction.tokens_before
@@ -142,6 +149,7 @@ def revise_summary(compaction: Compaction, session: Session, text: str, statemen
     compaction.tokens_after = measures.tokens_after
     compaction.statements = [statement.as_record() for statement in statements]
     record_retention(compaction, measures.retention, facts_missing_before(compaction))
+    record_possible_instructions(compaction)
     compaction.is_edited = True
     compaction.edit_version += 1
 

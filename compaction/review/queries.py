@@ -84,7 +84,8 @@ def allowed_review_actions(compaction: Compaction) -> list[str]:
         actions.remove(states.ROLL_BACK)
     if states.MARK_REVIEWED in actions and (compaction.decided_at or not compaction.summary_text):
         actions.remove(states.MARK_REVIEWED)
-    if states.STRIKE in actions and not is_under_review(compaction.journal):
+    is_settled = compaction.state == Compaction.State.APPLIED and compaction.decided_at is not None
+    if states.STRIKE in actions and (is_settled or not is_under_review(compaction.journal)):
         actions.remove(states.STRIKE)
     if states.EDIT in actions:
         actions.insert(actions.index(states.EDIT) + 1, states.SWAP)

@@ -15,7 +15,7 @@ from compaction.pipeline.applying import exclusive_memories
 from compaction.review.queries import allowed_review_actions
 from compaction.review.summary_budget import SummaryBudget
 from compaction.services.pipeline.generations import generation_warning
-from compaction.services.pipeline.journal_entries import REVIEWED, STRUCK
+from compaction.services.pipeline.journal_entries import STRUCK, is_reviewed
 from compaction.services.pipeline.retention.check import RetainedFact, fact_lookup, mark_facts
 from compaction.services.pipeline.retention.matches import BINDING_KINDS
 from compaction.services.pipeline.stored_statements import recorded_facts
@@ -68,7 +68,7 @@ class JournalFact:
     @property
     def is_reviewed(self) -> bool:
         """Whether a reviewer decides about it."""
-        return self.cited.record["status"] in REVIEWED
+        return is_reviewed(self.cited.record)
 
     @property
     def is_struck(self) -> bool:

@@ -230,8 +230,9 @@ def _compaction_text(compaction: Compaction, *, is_failed: bool) -> str:
         return "A compaction is ready for review."
     if compaction.state == Compaction.State.APPLIED:
         before = counted(compaction.tokens_before, "token", "tokens")
-        review = " A constraint is missing: review it." if compaction.has_lost_constraint else ""
-        return f"Session compacted: {before} to {compaction.tokens_after:,}.{review}"
+        lost = " A constraint is missing: review it." if compaction.has_lost_constraint else ""
+        doubtful = " It contains a possible instruction: review it." if compaction.has_possible_instruction else ""
+        return f"Session compacted: {before} to {compaction.tokens_after:,}.{lost or doubtful}"
     return "Compaction done."
 
 

@@ -65,7 +65,7 @@ class CompactionListInput(PageInput):
     to_review = StrictBooleanField(
         takes_text=True,
         default=False,
-        help_text="Only compactions in the review queue: proposals, and unreviewed ones that lost a constraint.",
+        help_text="The review queue: proposals, and unreviewed ones with a lost constraint or a possible instruction.",
     )
 
 
@@ -263,6 +263,10 @@ class CompactionRowOutput(serializers.Serializer[Any]):
         help_text="A constraint is missing that the previous summary did not lose; a warning `constraint_missing` says"
         " so. The summary is applied but stays in the review queue until a person reviews it."
     )
+    has_possible_instruction = serializers.BooleanField(
+        help_text="A new statement or fact may instruct the assistant; a warning `possible_instructions` says so. In an"
+        " emergency, the compaction is applied but stays in the review queue until a person reviews it."
+    )
     warnings = CompactionWarningOutput(many=True)
     is_edited = serializers.BooleanField()
     edit_version = serializers.IntegerField()
@@ -278,7 +282,7 @@ class CompactionRowOutput(serializers.Serializer[Any]):
     previous = serializers.UUIDField(allow_null=True, source="previous_id")
 
 
-_POSSIBLE_INSTRUCTION = "It may instruct the assistant, so it is stored only after approval."
+_POSSIBLE_INSTRUCTION = "It may instruct the assistant, so it is stored only after a person reviewed the compaction."
 
 
 class SummaryStatementOutput(serializers.Serializer[Any]):

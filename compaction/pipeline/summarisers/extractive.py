@@ -84,6 +84,7 @@ def restore_statements(earlier: Sequence[CitedStatement]) -> list[Statement]:
             replaces=tuple(ReplacedStatement(text, ()) for text in one.replaces),
             is_edited=one.is_edited,
             worth=1.0 if one.kind in BINDING else one.worth,
+            is_possible_instruction=one.is_possible_instruction,
         )
         for one in earlier
     ]

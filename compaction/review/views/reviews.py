@@ -115,7 +115,12 @@ def compaction_mark_reviewed(request: HtmxRequest, compaction_id: UUID) -> HttpR
     if not form.is_valid():
         return render_review(request, compaction_id, RefusedForms(reason=form))
     verb = partial(actions.mark_compaction_reviewed, **form.cleaned_data)
-    return decide_and_respond(request, compaction_id, verb, "Marked as reviewed.", reason=form)
+    return decide_and_respond(request, compaction_id, verb, _describe_review, reason=form)
+
+
+def _describe_review(row: Compaction) -> str:
+    stored = stored_count(entry for entry in row.journal if entry.get("is_possible_instruction"))
+    return f"Marked as reviewed, {counted(stored, 'fact is', 'facts are')} stored." if stored else "Marked as reviewed."
 
 
 @tenant_page(to_change="operator")

@@ -78,14 +78,21 @@ class SupersededText:
 class Source:
     """A cited message, or the names of the speakers; parsed once for all statements that cite it."""
 
-    def __init__(self, text: str, turn: SessionTurn | None = None) -> None:
+    def __init__(self, text: str, turn: SessionTurn | None = None, *, may_instruct: bool | None = None) -> None:
         self.turn = turn
         self._text = text
+        self._may_instruct = may_instruct
 
     @classmethod
     def of(cls, turn: SessionTurn) -> Self:
         """Return a message as a source."""
         return cls(f"{turn.name} {turn.content} {turn.tool_calls or ''}", turn)
+
+    @classmethod
+    def of_earlier(cls, statement: CitedStatement) -> Self:
+        """Return a statement of the earlier summary as a source. Its mark counts, which an approval removed."""
+        turn = SessionTurn("", "earlier", statement.text, 0)
+        return cls(f"{turn.name} {turn.content} ", turn, may_instruct=statement.is_possible_instruction)
 
     @cached_property
     def stems(self) -> Set[str]:
@@ -142,6 +149,8 @@ class Source:
     @cached_property
     def possible_instruction_stems(self) -> Set[str]:
         """The stems of its sentences that may instruct the assistant."""
+        if self._may_instruct is not None:
+            return self.stems if self._may_instruct else frozenset()
         return {stem for one in self._sentences if one.is_possible_instruction for stem in shared_stems(one.text)}
 
     @cached_property
@@ -209,7 +218,7 @@ def check_statements(
     for turn in turns:
         by_id[str(turn.id)] = [Source.of(turn)]
     for one in earlier:
-        source = Source.of(SessionTurn("", "earlier", one.text, 0))
+        source = Source.of_earlier(one)
         for message_id in one.message_ids:
             by_id[message_id].append(source)
     names = {turn.name or turn.role for turn in turns if turn.role != "tool"} | {one.subject for one in earlier}

@@ -9,14 +9,23 @@ RECALLED, STORED, INVALID = "recalled", "stored", "invalid"
 REPLACES = "replaces"
 #: A reviewer decided that it is not stored.
 STRUCK = "struck"
-#: Entries that are stored when the compaction is applied, and those about which a reviewer decides.
+#: Entries that are stored when the compaction is applied or, if they may be instructions, approved.
 WAITING = (NEW, REPLACES)
-REVIEWED = (*WAITING, STRUCK)
+
+
+def is_waiting(entry: Mapping[str, Any]) -> bool:
+    """Return whether an entry waits to be stored."""
+    return entry["status"] in WAITING and not entry.get("memory_id")
+
+
+def is_reviewed(entry: Mapping[str, Any]) -> bool:
+    """Return whether a reviewer decides about an entry: it waits to be stored or was struck."""
+    return is_waiting(entry) or entry["status"] == STRUCK
 
 
 def is_under_review(journal: Iterable[Mapping[str, Any]]) -> bool:
     """Return whether a reviewer decides about any entry."""
-    return any(entry["status"] in REVIEWED for entry in journal)
+    return any(map(is_reviewed, journal))
 
 
 def stored_count(journal: Iterable[Mapping[str, Any]]) -> int:

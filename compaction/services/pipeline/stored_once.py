@@ -15,9 +15,11 @@ COMPARED_SHARE_MIN = 0.8
 STEMS_COMPARED_MAX, COMPARED_PER_STEM_MAX = 3, 10
 
 
-def text_without_stored(summary: str, statements: Sequence[CitedStatement], stored: Collection[str]) -> str:
-    """Return the summary without statements that repeat a stored text; "" if none remains."""
-    left = without_stored(statements, stored)
+def text_without_stored(
+    summary: str, statements: Sequence[CitedStatement], stored: Collection[str], withheld: Collection[str] = ()
+) -> str:
+    """Return the summary without statements that repeat a stored text or are `withheld`; "" if none remains."""
+    left = [one for one in without_stored(statements, stored) if one.text not in withheld]
     if len(left) == len(statements):
         return summary
     return render_statements(

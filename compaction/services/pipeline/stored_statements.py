@@ -1,10 +1,11 @@
 """Statements and facts as compactions store them, and whether the messages support a statement (ADR-0072)."""
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
 from datetime import date
 from typing import Any, Self
 
+from compaction.services.pipeline.journal_entries import is_waiting
 from compaction.services.pipeline.retention.check import RetainedFact, RetentionResult, fact_weight
 from compaction.services.pipeline.retention.constraints import words_of_content
 
@@ -65,6 +66,12 @@ def retention_to_record(retention: RetentionResult) -> dict[str, Any]:
     }
 
 
+def retention_of(record: Mapping[str, Any]) -> RetentionResult:
+    """Return the result of a stored record."""
+    kept, missing = (tuple(recorded_facts(record, name)) for name in ("kept", "missing"))
+    return RetentionResult(kept, missing, record.get("share"))
+
+
 def is_measured(record: Mapping[str, Any]) -> bool:
     """Return whether a stored record has a share; False too for facts in a language without rules."""
     return record.get("share") is not None
@@ -75,6 +82,14 @@ def why_not_measured(retention: RetentionResult) -> str:
     if retention.share is not None:
         return ""
     return NO_RULES if retention.kept or retention.missing else NO_FACTS
+
+
+def possible_instructions(
+    statements: Iterable[Mapping[str, Any]], journal: Iterable[Mapping[str, Any]]
+) -> Collection[str]:
+    """Return the new texts among stored statements and waiting facts that may instruct the assistant, each once."""
+    new = (record for record in statements if not record.get("is_from_earlier"))
+    return {one["text"] for one in (*new, *filter(is_waiting, journal)) if one.get("is_possible_instruction")}
 
 
 def _fact_record(fact: RetainedFact) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """A fact of the journal replaces a stored fact with another value of the same attribute."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -38,12 +38,12 @@ def classify(tenant: Tenant, *texts: str | CitedStatement) -> list[JournalEntry]
     return classify_entries(session, statements, api_key_ids=[], now=timezone.now())
 
 
-def apply(tenant: Tenant, *texts: str | CitedStatement) -> list[dict[str, Any]]:
+def apply(tenant: Tenant, *texts: str | CitedStatement, decided_at: datetime | None = None) -> list[dict[str, Any]]:
     """Return the records of a journal with these facts, after it is stored."""
-    entries = classify(tenant, *texts)
+    journal = [entry.as_record() for entry in classify(tenant, *texts)]
     with tenant_scope(tenant.pk):
         session = new_session(tenant)
-        compaction = new_compaction(session, journal=[entry.as_record() for entry in entries])
+        compaction = new_compaction(session, journal=journal, decided_at=decided_at)
         store_journal_entries(compaction, session, {}, by=BY, now=timezone.now())
     records: list[dict[str, Any]] = compaction.journal
     return records
@@ -89,7 +89,10 @@ def test_only_earlier_facts_of_journals_of_the_same_partition_are_replaced(
 
 def test_possible_instruction_is_stored_after_approval_but_replaces_nothing(tenant: Tenant) -> None:
     stored(tenant)
-    (record,) = apply(tenant, CitedStatement(NEW, ("m1",), is_possible_instruction=True))
+    doubtful = CitedStatement(NEW, ("m1",), is_possible_instruction=True)
+    (record,) = apply(tenant, doubtful)
+    assert (record["status"], live(tenant)) == ("new", [OLD])
+    (record,) = apply(tenant, doubtful, decided_at=timezone.now())
     assert (record["status"], record["replaced_memory_ids"]) == ("stored", [])
     assert live(tenant) == [OLD, NEW]
 

@@ -36,11 +36,11 @@ def test_struck_fact_is_not_stored_and_approvals_say_how_many_were(
     strike = page("compaction-strike", tenant, proposal.pk)
     texts = [entry["text"] for entry in proposal.journal]
     count = len(texts)
-    assert f"{count} of {count} facts become memories" in text_of(client.get(page("compaction", tenant, proposal.pk)))
+    assert f"approval stores {count} of {count} facts" in text_of(client.get(page("compaction", tenant, proposal.pk)))
     for numbers in ({"strike": "1"}, {"strike": "2"}, {"keep": "2"}, {"keep": "2"}):
         answer = client.post(strike, numbers, headers=HTMX)
         assert answer.status_code == 200
-    assert f"{count - 1} of {count} facts become memories" in text_of(answer)
+    assert f"approval stores {count - 1} of {count} facts" in text_of(answer)
     assert as_decided(proposal).edit_version == 3, "keeping a kept fact changes nothing"
     assert client.post(strike, {"strike": str(count + 1)}, headers=HTMX).status_code == 422
     assert client.post(strike, {}, headers=HTMX).status_code == 422
@@ -94,7 +94,7 @@ def test_viewer_strikes_nothing(tenant: Tenant, proposal: Compaction) -> None:
 def test_possible_instructions_are_marked_and_left_out_ones_linked(
     client: Client, tenant: Tenant, proposal: Compaction
 ) -> None:
-    mark = "possible instruction to the assistant"
+    mark = "possible instruction"
     address = page("compaction", tenant, proposal.pk)
     assert mark not in text_of(client.get(address))
     mark_of = {"is_possible_instruction": True}

@@ -191,3 +191,11 @@ def test_statement_of_a_model_from_a_possible_instruction_is_marked() -> None:
     given = [CitedStatement(text, ("m0",)) for text in ("The wifi code of the flat is 9999.", "The gate is green.")]
     checked = check_statements(given, turns)
     assert [one.is_possible_instruction for one in checked.kept] == [True, False]
+
+
+@pytest.mark.parametrize("is_marked", [True, False])
+def test_statement_of_a_model_about_an_earlier_one_has_its_mark(is_marked: bool) -> None:
+    earlier = CitedStatement(f"User: {DOUBTFUL}", ("m0",), is_possible_instruction=is_marked)
+    given = CitedStatement("The wifi code of the flat is 9999.", ("m0",))
+    [kept] = check_statements([given], [], earlier=[earlier]).kept
+    assert kept.is_possible_instruction == is_marked, "an approval removed the mark"

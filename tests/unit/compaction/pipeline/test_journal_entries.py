@@ -1,6 +1,12 @@
 """The states of the facts in a journal."""
 
-from compaction.services.pipeline.journal_entries import is_under_review, reset_entries, stored_count, strike_entry
+from compaction.services.pipeline.journal_entries import (
+    is_under_review,
+    is_waiting,
+    reset_entries,
+    stored_count,
+    strike_entry,
+)
 
 
 def test_struck_fact_is_kept_again_as_what_it_was() -> None:
@@ -27,3 +33,9 @@ def test_stored_facts_wait_again_after_a_roll_back_and_others_stay() -> None:
         {"status": "struck", "memory_id": None},
         {"status": "duplicate", "memory_id": "3"},
     ]
+
+
+def test_stored_entries_of_an_applied_compaction_do_not_wait() -> None:
+    assert is_waiting({"status": "new", "memory_id": None})
+    assert not is_waiting({"status": "replaces", "memory_id": "1"})
+    assert not is_under_review([{"status": "replaces", "memory_id": "1"}, {"status": "stored", "memory_id": "2"}])

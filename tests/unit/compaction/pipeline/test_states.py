@@ -26,6 +26,7 @@ ACTIONS = sorted({action for _, action in TRANSITIONS})
         ("proposed", "strike", "proposed"),
         ("proposed", "regenerate", "superseded"),
         ("applied", "edit", "applied"),
+        ("applied", "strike", "applied"),
         ("applied", "rollback", "rolled_back"),
         ("applied", "mark_reviewed", "applied"),
         ("failed", "retry", "pending"),
@@ -39,7 +40,7 @@ def test_every_transition_leads_where_it_should(state, action, after):
 
 
 def test_there_are_no_other_transitions():
-    assert len(TRANSITIONS) == 15
+    assert len(TRANSITIONS) == 16
     for state in COMPACTION_STATES:
         for action in ACTIONS:
             if (state, action) not in TRANSITIONS:
@@ -66,7 +67,7 @@ def test_people_see_only_what_they_may_decide():
     allowed = {state: state_actions(state) for state in COMPACTION_STATES}
     assert {state: actions for state, actions in allowed.items() if actions} == {
         "proposed": ("approve", "reject", "edit", "strike", "regenerate"),
-        "applied": ("edit", "rollback", "mark_reviewed"),
+        "applied": ("edit", "strike", "rollback", "mark_reviewed"),
         "failed": ("retry",),
         "rejected": ("reopen",),
         "superseded": ("reopen",),

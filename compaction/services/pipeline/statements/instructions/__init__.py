@@ -1,8 +1,10 @@
-"""How probably a sentence instructs the assistant, by cues in data files, one per language (ADR-0351).
+"""Rate each sentence of a message as no, a possible or a certain instruction to the assistant (ADR-0351).
 
-Text from others (tool rows, quotations, code, documents) may contain instructions that make an assistant store, hide or
-forget something. The evidence says who is addressed (a role marker, a reader that is a program, an order to override
-rules) or what is requested (a permanent behaviour; to store, hide or pass on something).
+The evidence is a role marker, an address (to any program that reads the text, to the assistant, an order to ignore its
+rules, or new rules) or a request (for a permanent behaviour, or to store, hide or pass on something). The cues are in
+data files, one per language. Text from others (tool rows, quotations, code) is certain with two kinds of evidence, one
+of them a marker or an address. A speaker's own words are certain only with a marker and an address that is unusual in
+them: to any program, or an order to ignore the rules.
 """
 
 import json

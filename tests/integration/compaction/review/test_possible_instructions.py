@@ -202,3 +202,13 @@ def test_later_compactions_carry_the_mark_of_a_text_that_nobody_approved(admin: 
     assert memories_with(tenant, NUMBER) == 1
     fill(admin, session, 80)
     assert marked(compact(admin, session)["compaction"]["statements"]) == []
+
+
+def test_rolled_back_emergency_is_reopened_and_its_approval_stores_everything(admin: APIClient, tenant: Tenant) -> None:
+    _, made = compacted_in_emergency(admin, tenant, DOUBTFUL)
+    rolled_back = review(admin, made, "rollback")
+    assert (rolled_back["allowed_actions"], queued(admin), live_memories(tenant)) == (["reopen"], [], [])
+    reopened = review(admin, rolled_back, "reopen")
+    assert (reopened["state"], queued(admin)) == ("proposed", [made["id"]])
+    assert review(admin, reopened, "approve")["state"] == "applied"
+    assert (memories_with(tenant, NUMBER), queued(admin)) == (1, [])

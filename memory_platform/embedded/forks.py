@@ -12,9 +12,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from memory_platform.embedded.stops import STOP_SIGNALS
+
 POLL_SECONDS = 0.02
 _PR_SET_NAME, _M_ARENA_MAX = 15, -8
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass

@@ -19,7 +19,8 @@ import psutil
 import psycopg
 
 from memory_platform.embedded.files import StartError, read_or_create_secret, socket_folder
-from memory_platform.embedded.processes import ChildProcess, spawn_process, wait_until_ready
+from memory_platform.embedded.processes import ChildProcess, signal_group, spawn_process, wait_until_ready
+from memory_platform.embedded.stops import postponed_stop
 
 MAJOR_VERSION = 18
 # Found without importing the wheel, whose import warns if XDG_RUNTIME_DIR is not set.
@@ -43,12 +44,8 @@ def start_postgres(data_dir: Path, *, options: Mapping[str, str] | None = None) 
 
 def launch_postgres(data_dir: Path, *, options: Mapping[str, str] | None = None) -> tuple[ChildProcess, str]:
     """Start the server without waiting until it responds."""
+    user, password = create_cluster(data_dir)
     cluster = data_dir / "postgres"
-    user = _os_user(data_dir)
-    check_major_version(cluster)
-    password = read_or_create_secret(data_dir, "postgres_superuser")
-    if not (cluster / "PG_VERSION").exists():
-        _make_cluster(cluster, password, user)
     _end_leftover(cluster)
     sockets = socket_folder(data_dir) / "postgres"
     sockets.mkdir(exist_ok=True, mode=0o700)
@@ -65,6 +62,17 @@ def launch_postgres(data_dir: Path, *, options: Mapping[str, str] | None = None)
     # "fast": roll back and end, because SIGTERM would wait for the clients; "immediate": the next start recovers.
     child = replace(child, stop_signal=signal.SIGINT, kill_signal=signal.SIGQUIT)
     return child, f"postgres://{SUPERUSER}:{quote(password, safe='')}@/{SUPERUSER}?host={quote(str(sockets))}"
+
+
+def create_cluster(data_dir: Path) -> tuple[str | None, str]:
+    """Create DATA_DIR/postgres if missing; return the OS user of the server and the superuser's password."""
+    cluster = data_dir / "postgres"
+    user = _os_user(data_dir)
+    check_major_version(cluster)
+    password = read_or_create_secret(data_dir, "postgres_superuser")
+    if not (cluster / "PG_VERSION").exists():
+        _make_cluster(cluster, password, user)
+    return user, password
 
 
 def wait_for_postgres(child: ChildProcess, url: str) -> None:
@@ -142,22 +150,36 @@ def _make_cluster(cluster: Path, password: str, user: str | None) -> None:
         password_file.write_text(password)
         _hand_over(user, Path(folder), password_file)
         command = [str(PROGRAMS / "initdb"), "--auth=scram-sha-256", "--encoding=UTF8", "--no-locale", "-U", SUPERUSER]
-        done = subprocess.run(
-            [*command, "--pwfile", str(password_file), "-D", str(fresh)],
-            env=ENVIRONMENT,
-            cwd="/",
-            capture_output=True,
-            text=True,
-            check=False,
-            user=user,
-            group=user,
-            extra_groups=[] if user else None,
-            start_new_session=True,  # Ctrl-C reaches the supervisor alone, which then ends it
-        )
-        if done.returncode:
-            last_line = (done.stderr.strip().splitlines() or ["no message"])[-1]
-            raise StartError(f"PostgreSQL's initdb could not create {cluster}: {last_line}")
+        _run_initdb([*command, "--pwfile", str(password_file), "-D", str(fresh)], cluster, user)
         fresh.rename(cluster)
+
+
+def _run_initdb(command: list[str], cluster: Path, user: str | None) -> None:
+    """Run initdb in its own session: Ctrl-C reaches the supervisor alone, which then ends the whole group."""
+    initdb: subprocess.Popen[str] | None = None
+    try:
+        with postponed_stop():
+            initdb = subprocess.Popen(
+                command,
+                env=ENVIRONMENT,
+                cwd="/",
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+                user=user,
+                group=user,
+                extra_groups=[] if user else None,
+                start_new_session=True,
+            )
+        errors = initdb.communicate()[1]
+    except BaseException:
+        if initdb:
+            signal_group(initdb.pid, signal.SIGKILL)
+            initdb.communicate()
+        raise
+    if initdb.returncode:
+        last_line = (errors.strip().splitlines() or ["no message"])[-1]
+        raise StartError(f"PostgreSQL's initdb could not create {cluster}: {last_line}")
 
 
 def _hand_over(user: str | None, *paths: Path) -> None:

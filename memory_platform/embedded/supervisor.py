@@ -21,12 +21,11 @@ from functools import partial
 from http import HTTPStatus
 from importlib import import_module
 from pathlib import Path
-from types import FrameType
 from typing import IO, Any
 
 from environ import Env
 
-from memory_platform.embedded import processes
+from memory_platform.embedded import processes, stops
 from memory_platform.embedded.config import (
     PROJECT,
     EmbeddedConfig,
@@ -44,11 +43,12 @@ from memory_platform.embedded.files import (
     remove_short_socket_folder,
     write_endpoints,
 )
-from memory_platform.embedded.forks import STOP_SIGNALS, fork, limit_memory_arenas
+from memory_platform.embedded.forks import fork, limit_memory_arenas
 from memory_platform.embedded.parts import Part, describe_end
 from memory_platform.embedded.postgres import (
     OS_USER,
     PROGRAMS,
+    create_cluster,
     launch_postgres,
     request_checkpoint,
     wait_for_postgres,
@@ -78,14 +78,9 @@ UNNEEDED_URLS = {
 }
 
 
-class StopRequested(BaseException):
-    """A stop signal; not an `Exception`, so that no handler mistakes it for a failure."""
-
-
 def main() -> int:
     """Run everything until a signal arrives; return the exit code."""
-    for number in STOP_SIGNALS:
-        signal.signal(number, _request_stop)
+    stops.handle_stop_signals()
     Env.read_env(PROJECT / ".env")
     try:
         config = config_from(os.environ)
@@ -95,7 +90,7 @@ def main() -> int:
             check_port(config.host, config.port)
             limit_memory_arenas()
             Supervisor(config, lock).run()
-    except StopRequested:
+    except stops.StopRequested:
         return 0
     except StartError as error:
         sys.stderr.write(f"{error}\n")
@@ -103,22 +98,8 @@ def main() -> int:
     return 0
 
 
-def _request_stop(_number: int, _frame: FrameType | None) -> None:
-    Supervisor.is_stop_requested = True
-    _ignore_signals()  # the first one is enough: the end must not be interrupted
-    raise StopRequested
-
-
-def _ignore_signals() -> None:
-    for number in STOP_SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
-
-
 class Supervisor:
     """Starts all processes of a DATA_DIR and restarts those that end."""
-
-    #: Python ignores the exception of a signal that arrives in a finaliser, so the next pause raises it again.
-    is_stop_requested = False
 
     def __init__(self, config: EmbeddedConfig, lock: IO[str]) -> None:
         self._config, self._lock = config, lock
@@ -153,7 +134,7 @@ class Supervisor:
                 request_checkpoint(endpoints.database_superuser_url)
             self._watch()
         finally:
-            _ignore_signals()
+            stops.ignore_stop_signals()
             processes.stop_processes([part.child for part in self._apps], timeout_seconds=APP_TIMEOUT_SECONDS)
             processes.stop_processes([part.child for part in self._servers], timeout_seconds=SERVER_TIMEOUT_SECONDS)
             if self._listener:
@@ -174,8 +155,10 @@ class Supervisor:
         waits: list[Callable[[], object]] = []
         urls, superuser_url = config.database_urls, ""
         if not urls["app"]:
-            postgres, superuser_url = launch_postgres(self._data_dir)
-            self._keep(self._servers, lambda: launch_postgres(self._data_dir)[0], postgres)
+            create_cluster(self._data_dir)
+            with stops.postponed_stop():
+                postgres, superuser_url = launch_postgres(self._data_dir)
+                self._keep(self._servers, lambda: launch_postgres(self._data_dir)[0], postgres)
             owner, *apps = embedded_logins(self._data_dir)
             waits.append(partial(wait_for_postgres, postgres, superuser_url))
             waits.append(partial(provision, superuser_url, database="memory", owner=owner, apps=apps))
@@ -184,9 +167,10 @@ class Supervisor:
             urls = {name: f"postgres://{login.role}:{login.password}@/memory?{host}" for name, login in logins}
         broker_url, cache_url = config.broker_url, config.cache_url
         if not (broker_url and cache_url):
-            redis = launch_redis(self._data_dir)
-            if redis.child:
-                self._keep(self._servers, self._start_redis_again, redis.child)
+            with stops.postponed_stop():
+                redis = launch_redis(self._data_dir)
+                if redis.child:
+                    self._keep(self._servers, self._start_redis_again, redis.child)
             waits.append(partial(wait_for_redis, redis.child, self._data_dir))
             broker_url, cache_url = broker_url or redis.broker_url, cache_url or redis.cache_url
         endpoints = ServerUrls(
@@ -261,9 +245,10 @@ class Supervisor:
 
     def _keep(self, parts: list[Part], start: Callable[[], ChildProcess], child: ChildProcess | None = None) -> Part:
         """Start a part unless its process is already running, and record it immediately."""
-        part = Part(start, child or start())
-        parts.append(part)
-        self._record()
+        with stops.postponed_stop():
+            part = Part(start, child or start())
+            parts.append(part)
+            self._record()
         return part
 
     def _record(self) -> None:
@@ -305,8 +290,7 @@ class Supervisor:
             self._pause()
 
     def _pause(self) -> None:
-        if self.is_stop_requested:
-            raise StopRequested
+        stops.raise_if_requested()
         time.sleep(SUPERVISOR_POLL_SECONDS)
 
     def _note_end(self, part: Part) -> None:
@@ -317,7 +301,8 @@ class Supervisor:
 
     def _restart(self, part: Part) -> None:
         try:
-            part.restart()
+            with stops.postponed_stop():
+                part.restart()
         except (StartError, OSError) as error:
             wait = part.postpone(time.monotonic())
             sys.stderr.write(f"{part.child.name} could not be started; the next attempt is in {wait:g} s. {error}\n")

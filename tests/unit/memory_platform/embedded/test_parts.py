@@ -1,16 +1,14 @@
 """When a process of `make run` is restarted."""
 
 import os
-from contextlib import suppress
 from io import StringIO
 from pathlib import Path
-from signal import SIGTERM
 from subprocess import Popen
 from typing import cast
 
 import pytest
 
-from memory_platform.embedded import supervisor
+from memory_platform.embedded import stops, supervisor
 from memory_platform.embedded.config import config_from
 from memory_platform.embedded.parts import KILLED_WAIT_SECONDS, STABLE_SECONDS, Part, describe_end, restart_wait_seconds
 from memory_platform.embedded.processes import ChildProcess
@@ -68,7 +66,7 @@ def test_killed_part_is_started_within_the_wait_and_one_look_of_the_supervisor_a
     def pause() -> None:
         clock[0] += supervisor.SUPERVISOR_POLL_SECONDS
         if len(started) == len(ends) - 1:
-            raise supervisor.StopRequested
+            raise stops.StopRequested
 
     monkeypatch.setattr("time.monotonic", lambda: clock[0])
     watched = supervisor.Supervisor(config_from(os.environ), StringIO())
@@ -76,7 +74,7 @@ def test_killed_part_is_started_within_the_wait_and_one_look_of_the_supervisor_a
     monkeypatch.setattr(watched, "_record", lambda: None)
     monkeypatch.setattr("memory_platform.embedded.processes.signal_group", lambda *_: None)
     watched._apps = [Part(start, cast("ChildProcess", Child()), started_at=0.0)]
-    with pytest.raises(supervisor.StopRequested):
+    with pytest.raises(stops.StopRequested):
         watched._watch()
     waits = [at - end for at, end in zip(started, ends, strict=False)]
     assert max(waits) <= KILLED_WAIT_SECONDS + 2 * supervisor.SUPERVISOR_POLL_SECONDS < 1.0, waits
@@ -91,15 +89,3 @@ def test_line_says_how_it_ended_and_when_it_starts_again() -> None:
     log = "Its log is logs/beat.log.\n"
     assert describe_end(ended(-9), 0.0) == f"beat ended (signal 9) and is restarted at once. {log}"
     assert describe_end(ended(3), 4.0) == f"beat ended (exit code 3) and is restarted in 4 s. {log}"
-
-
-def test_signal_whose_exception_is_lost_in_a_finaliser_still_ends_the_supervisor(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(supervisor, "_ignore_signals", lambda: None)
-    monkeypatch.setattr(supervisor.Supervisor, "is_stop_requested", False)
-    watched = supervisor.Supervisor(config_from(os.environ), StringIO())
-    with suppress(supervisor.StopRequested):
-        supervisor._request_stop(SIGTERM, None)
-    with pytest.raises(supervisor.StopRequested):
-        watched._watch()

@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import Resolver404, resolve
 
-from compaction.models import AlertRule, Compaction, RetentionPolicy
+from compaction.models import AlertRule, Compaction, Erasure, RetentionPolicy
 from compaction.pipeline.prompt_versions import current_prompt
 from compaction.services.alerts.rules import state_of_rules
 from context.models import BudgetProfileAssignment, GoldenQuestion, ScoringProfileAssignment, ScoringProfileVersion
@@ -90,6 +90,11 @@ def _memory(tenant_id: UUID, named: Mapping[str, Any], _: Mapping[str, Any]) -> 
     return row.version if row else 0
 
 
+def _counted(tenant_id: UUID, named: Mapping[str, Any], _: Mapping[str, Any]) -> Any:
+    row = Erasure.objects.for_tenant(tenant_id).filter(pk=named["erasure_id"]).first()
+    return row.counted_state if row else ""
+
+
 def _policies(tenant_id: UUID, *_: object) -> Any:
     return ",".join(each.state for each in RetentionPolicy.objects.for_tenant(tenant_id)) or "none"
 
@@ -109,6 +114,7 @@ STATES: dict[str, tuple[str, Callable[..., Any]]] = {
     ),
     "budget-rollback": ("replaces", _budget),
     "budget-assignments": ("shown", _assignments(BudgetProfileAssignment)),
+    "erasure": ("shown", _counted),
     "erasures": ("shown", _policies),
     "golden-question": ("seen", _question),
     "member-role": ("replaces", _role),

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.db import transaction
 
+from compaction.erasure.selection import Selection, state_hash
 from compaction.models import Erasure, RetentionPolicy
 from compaction.models.erasure import RETENTION_DAYS_MAX
 from compaction.tasks import enqueue_erasure
@@ -24,12 +25,14 @@ def request_erasure(
     partition: str | None = None,
     is_dry_run: bool = False,
     is_enqueued: bool = True,
+    shown: str | None = None,
     by: Actor,
     now: datetime,
 ) -> Erasure:
     """Queue the erasure of a memory, a partition or, without either, the tenant; inside the tenant's scope.
 
-    Raises `NotFound`, and `InvalidInput` for the root, which is the tenant.
+    Raises `NotFound`, and `InvalidInput` for the root, which is the tenant. Raises `StaleVersion` if `shown` is not the
+    state of the memories and sessions to erase, which a dry run keeps as its `counted_state`.
     """
     erasure = Erasure(tenant_id=tenant.pk, scope=Erasure.Scope.TENANT, is_dry_run=is_dry_run, created_at=now)
     if memory_id is not None:
@@ -39,6 +42,11 @@ def request_erasure(
     elif partition is not None:
         _check_partition(tenant, partition)
         erasure.scope, erasure.partition_path = Erasure.Scope.PARTITION, partition
+    if is_dry_run:
+        erasure.counted_state = state_hash(Selection.of(erasure).state())
+    elif shown is not None and shown != state_hash(Selection.of(erasure).state()):
+        detail = "Memories or sessions were added, changed or removed since the count. Check, then repeat."
+        raise StaleVersion("stale_version", detail)
     erasure.requested_by, erasure.requested_by_id = by.stored_label, by.id
     erasure.save(force_insert=True)
     if not is_dry_run:

@@ -8,7 +8,7 @@ from rest_framework.response import Response
 
 from compaction.erasure import actions
 from compaction.erasure import serializers as schemas
-from compaction.erasure.selection import Selection
+from compaction.erasure.selection import Selection, state_hash
 from compaction.models import Erasure, RetentionPolicy
 from memories.store.api.schema import IF_MATCH, list_operation, operation
 from memories.store.serializers.answers import content_etag
@@ -63,7 +63,7 @@ class ErasureListEndpoint(ErasureEndpointBase):
             erasure = actions.request_erasure(**values, **self.action_arguments)
             headers = {"Location": f"/api/v1/erasures/{erasure.pk}"}
             if erasure.is_dry_run or has_condition(request):
-                etag = content_etag(Selection.of(erasure).state())
+                etag = f'"{state_hash(Selection.of(erasure).state())}"'
                 require_etag(request, lambda: etag)
                 headers |= {"ETag": etag} if erasure.is_dry_run else {}
         answer = schemas.ErasureOutput(erasure).data

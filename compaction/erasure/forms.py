@@ -25,6 +25,8 @@ class ConfirmForm(PlatformForm):
     """The name of what is erased, typed to confirm; empty for a memory."""
 
     name = forms.CharField(label="Name", required=False, strip=True)
+    #: The state of the memories and sessions that the page showed.
+    shown = forms.CharField(required=False, max_length=64)
 
     def __init__(self, *args: Any, name: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -1,5 +1,7 @@
 """The selection of an erasure: memories and sessions, and the partitions whose texts may quote them (ADR-0130)."""
 
+import hashlib
+import json
 from collections.abc import Generator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -128,6 +130,11 @@ class Selection:
             golden.filter(self.within("partition_path")) if self.is_partition else golden.none(),
         )
         return {pk for rows in sources for pk in rows.filter(pk__in=ids).values_list("pk", flat=True)}
+
+
+def state_hash(state: dict[str, Any]) -> str:
+    """Return a hash of a selection's `state`, which the request of an erasure compares with that of its dry run."""
+    return hashlib.sha256(json.dumps(state, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
 def _is_id(value: object) -> bool:

@@ -17,6 +17,7 @@ from compaction.erasure.actions import (
 from compaction.erasure.forms import ConfirmForm, EraseForm, RetentionEndForm, RetentionForm
 from compaction.erasure.orchestrator import is_receipt_valid
 from compaction.erasure.retention import PastRetention, count_past_retention
+from compaction.erasure.selection import Selection, state_hash
 from compaction.models import Erasure, RetentionPolicy
 from memories.tenancy.members import tenants_of
 from memories.tenancy.scopes import tenant_scope
@@ -129,7 +130,9 @@ def _confirm(request: HtmxRequest, row: Erasure) -> HttpResponseBase:
     target: dict[str, Any] = {"memory_id": row.memory_id}
     if row.scope == Erasure.Scope.PARTITION:
         target["partition"] = row.partition_path
-    started = submit(request, form, lambda: request_erasure(**target, **who))
+    # of a tenant, everything is erased, whatever its agents have stored since the count
+    shown = None if row.scope == Erasure.Scope.TENANT else request.POST.get("shown", "")
+    started = submit(request, form, lambda: request_erasure(**target, shown=shown, **who))
     if started is None:
         return _erasure_page(request, row, form)
     return redirect("erasure", row.tenant_id, started.pk)
@@ -138,12 +141,19 @@ def _confirm(request: HtmxRequest, row: Erasure) -> HttpResponseBase:
 def _erasure_page(request: HtmxRequest, row: Erasure, form: ConfirmForm | None = None) -> HttpResponse:
     name = _name_to_type(request, row)
     counts = row.expected if row.is_dry_run else row.counts or row.expected
+    current, shown = None, form.data.get("shown", "") if form else row.counted_state
+    if form is not None and form.is_stale:
+        with tenant_scope(row.tenant_id):
+            current = Selection.of(row).state()
+        shown = state_hash(current)
     page = {
         "section": _SECTION,
         "erasure": row,
         "rows": sorted(counts.items()),
         "name": name,
         "form": form or ConfirmForm(name=name),
+        "current": current,
+        "shown": shown,
         "is_valid": bool(row.receipt) and is_receipt_valid(row),
     }
     return render_page(request, "compaction/erasure/erasure.html", page, fragment="body", form=form)

@@ -11,6 +11,7 @@ from memories.models import Tenant
 from memories.models.tenancy import check, one_of, unique
 
 RETENTION_DAYS_MAX = 36_500
+_COUNTED = "counted"
 
 
 class Erasure(models.Model):
@@ -83,6 +84,18 @@ class Erasure(models.Model):
     def is_open(self) -> bool:
         """Whether it is queued or running."""
         return self.state in (self.State.QUEUED, self.State.RUNNING)
+
+    @property
+    def counted_state(self) -> str:
+        """The state of the memories and sessions that a dry run counted; "" if it is not known.
+
+        A dry run erases nothing, so its `digests` contain this state instead of hashes of ids.
+        """
+        return str(self.digests.get(_COUNTED, ""))
+
+    @counted_state.setter
+    def counted_state(self, state: str) -> None:
+        self.digests = {_COUNTED: state}
 
     @property
     def total(self) -> int:

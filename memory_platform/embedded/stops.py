@@ -18,9 +18,13 @@ class _State:
 
 
 def handle_stop_signals() -> None:
-    """Make the first stop signal raise `StopRequested` in the main thread."""
+    """Make the first stop signal raise `StopRequested` in the main thread.
+
+    A SIGHUP that was ignored when the program started stays ignored: `nohup` asks for that (ADR-0353).
+    """
     for number in STOP_SIGNALS:
-        signal.signal(number, _request)
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, _request)
 
 
 def ignore_stop_signals() -> None:

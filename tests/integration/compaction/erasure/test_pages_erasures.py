@@ -70,6 +70,29 @@ def test_admin_counts_confirms_and_reads_the_receipt(admin: Client, tenant: Tena
         assert Tenant.objects.filter(pk=tenant.pk).exists() == (scope != "tenant")
 
 
+def test_what_changed_since_the_count_is_erased_at_the_second_attempt(admin: Client, tenant: Tenant) -> None:
+    make_memory(tenant, "Sam likes tea.", partition="user=sam")
+    address, _ = count_and_open(admin, tenant, {"partition": "user=sam"})
+    shown = admin.get(address).context["shown"]
+    make_memory(tenant, "Sam likes coffee.", partition="user=sam")
+    for sent in (shown, ""):
+        refused = admin.post(address, {"name": "user=sam", "shown": sent})
+        assert refused.status_code == 422
+        text = " ".join(refused.content.decode().split())
+        assert "since the count. Check, then repeat. Now: 2 memories and 0 sessions." in text
+    with tenant_scope(tenant.pk):
+        assert not Erasure.objects.filter(is_dry_run=False).exists()
+    mistyped = admin.post(address, {"name": "user=kim", "shown": refused.context["shown"]})
+    again = {"name": "user=sam", "shown": mistyped.context["shown"]}
+    assert admin.post(address, again).status_code == 302
+
+
+def test_tenant_is_erased_whatever_was_stored_since_the_count(admin: Client, tenant: Tenant) -> None:
+    address, _ = count_and_open(admin, tenant, {})
+    make_memory(tenant)
+    assert admin.post(address, {"name": tenant.name}).status_code == 302
+
+
 def test_only_admins_of_the_tenant_open_the_pages(admin: Client, tenant: Tenant, other_tenant: Tenant) -> None:
     make_memory(tenant, partition="user=sam")
     address, _ = count_and_open(admin, tenant, {"partition": "user=sam"})

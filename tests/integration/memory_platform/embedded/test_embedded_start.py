@@ -248,7 +248,9 @@ def everything_ends_with_a_killed_supervisor(running: Start) -> None:
 
 @pytest.mark.parametrize(("after_seconds", "number"), [(0.7, signal.SIGHUP), (2.0, signal.SIGTERM)])
 def test_an_interrupted_first_start_leaves_nothing_running(start, after_seconds, number):
+    former = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as in a terminal; the tests may run under nohup
     early = start("data")
+    signal.signal(signal.SIGHUP, former)
     time.sleep(after_seconds)
     os.killpg(early.process.pid, number)
     ended = early.process.wait(STOP_MAX_SECONDS)

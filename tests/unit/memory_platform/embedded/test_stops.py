@@ -26,6 +26,7 @@ DEADLINE_SECONDS = 60.0
 def handled(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(stops._State, "is_requested", False)
     former = {number: signal.getsignal(number) for number in stops.STOP_SIGNALS}
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may run under nohup
     stops.handle_stop_signals()
     yield
     for number, handler in former.items():
@@ -59,6 +60,15 @@ def test_blocks_within_a_block_postpone_the_signal_to_the_end_of_the_outer_one()
     with pytest.raises(stops.StopRequested):
         outer()
     assert reached == ["after the inner block"]
+
+
+def test_hang_up_that_was_ignored_at_the_start_stays_ignored_and_other_signals_end_the_supervisor() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    stops.handle_stop_signals()
+    os.kill(os.getpid(), signal.SIGHUP)
+    stops.raise_if_requested()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        assert signal.getsignal(number) == stops._request
 
 
 def test_signal_whose_exception_is_lost_in_a_finaliser_still_ends_the_supervisor() -> None:

@@ -23,6 +23,7 @@ STATED = {
     "compaction-mark-reviewed": ("edit_version", "compaction/review/_review_head.html"),
     "compaction-reject": ("edit_version", "compaction/review/_review_head.html"),
     "compaction-swap": ("edit_version", "compaction/review/_review_candidate.html"),
+    "erasure": ("shown", "compaction/erasure/erasure.html"),
     "erasures": ("shown", "compaction/erasure/erasures.html"),
     "golden-question": ("seen", "context/evaluation/golden_question.html"),
     "member-role": ("replaces", "memories/tenancy/members.html"),
@@ -55,7 +56,7 @@ WITHOUT = {
     "adds a memory; a source ID that exists is refused": {"memory-new"},
     "takes effect once, on a row in the right state, which the action checks": {
         *("alert-destination-remove", "alert-destination-restore", "api-key-revoke", "budget-retire", "budget-restore"),
-        *("embedding-retire", "embedding-switch", "erasure", "evaluation-cancel", "evaluation-delete"),
+        *("embedding-retire", "embedding-switch", "evaluation-cancel", "evaluation-delete"),
         *("golden-evidence-remove", "golden-remove", "golden-restore", "invitation-revoke", "member-remove"),
         *("member-second-factor", "memory-archive", "memory-link-remove", "memory-link-restore", "memory-pin"),
         *("memory-restore", "memory-unpin", "message-pin", "message-unpin", "saved-view-delete", "saved-view-restore"),

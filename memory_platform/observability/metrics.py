@@ -10,9 +10,13 @@ from typing import ParamSpec, Protocol, TypeVar
 if _folder := os.environ.get("PROMETHEUS_MULTIPROC_DIR"):
     Path(_folder).mkdir(parents=True, exist_ok=True)
 
-from prometheus_client import Counter, Histogram
+from prometheus_client import Counter, Histogram, values
 
 from memory_platform.observability import tracing
+from memory_platform.observability.metric_files import ProcessNumbers
+
+if _folder:
+    values.ValueClass = values.MultiProcessValue(ProcessNumbers(Path(_folder)).own_number)  # type: ignore[no-untyped-call]
 
 #: In seconds.
 _REQUEST_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)

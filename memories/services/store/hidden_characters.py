@@ -11,7 +11,11 @@ _ALWAYS = (
     r"\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     r"\U000e0000-\U000e00ff\U000e01f0-\U000e0fff"
 )
-_EMOJI = r"\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff"
+#: Kana and CJK punctuation, which are between these ranges, join with nothing.
+_EMOJI = (
+    r"\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u21ff\u231a-\u23ff\u24c2\u25aa-\u27bf\u2934\u2935\u2b05-\u2b55\u3030"
+    r"\u303d\u3297\u3299\U0001f000-\U0001faff"
+)
 #: Arabic, Syriac, the scripts of India and South-East Asia: in these, a joiner between letters changes how they look.
 _JOINING = r"\u0600-\u077f\u08a0-\u109f\u1780-\u17ff"
 _JOINER = r"[\u200c\u200d]"

@@ -17,6 +17,7 @@ from compaction.pipeline.breakers import note_failure
 from memories.models import Tenant
 from memory_platform.embedded.config import PROJECT
 from memory_platform.observability import metrics
+from memory_platform.observability.metric_files import RESERVED_BYTES
 from tests.factories import make_memory
 from tests.users import api_client
 
@@ -83,6 +84,33 @@ def test_counts_of_several_processes_are_added_up(tmp_path: Path) -> None:
         subprocess.run([sys.executable, "-c", code], check=True, env=environment, cwd=PROJECT)
     with override_settings(PROMETHEUS_MULTIPROC_DIR=str(tmp_path / "metrics")):
         assert samples()["memory_platform_contexts_total", "context"] == 4
+
+
+FORKS = """
+import os
+from memory_platform.observability.metrics import CONTEXTS
+
+def count():
+    CONTEXTS.labels('context').inc()
+
+def fork(work):
+    return os.fork() or (work(), os._exit(0))
+
+count()
+for _ in range(20):
+    os.waitpid(fork(lambda: (count(), os.waitpid(fork(count), 0))), 0)
+"""
+
+
+def test_processes_that_run_at_the_same_time_have_files_and_later_ones_continue_them(tmp_path: Path) -> None:
+    folder = tmp_path / "metrics"
+    environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(folder)}
+    subprocess.run([sys.executable, "-c", FORKS], check=True, env=environment, cwd=PROJECT)
+    assert {file.name for file in folder.glob("counter_*")} == {f"counter_{number}.db" for number in range(3)}
+    with override_settings(PROMETHEUS_MULTIPROC_DIR=str(folder)):
+        assert samples()["memory_platform_contexts_total", "context"] == 41
+    for file in folder.glob("*.db"):
+        assert file.stat().st_blocks * 512 >= RESERVED_BYTES[file.name.partition("_")[0]], "its space is reserved"
 
 
 def labels_of_metrics() -> dict[str, set[str]]:

@@ -311,6 +311,14 @@ def test_joiners_and_selectors_that_change_what_people_see_stay(style, text):
     assert (written.replace("\r", "&#13;") if style == "xml" else written) in render([text], style).text
 
 
+@pytest.mark.parametrize("style", RENDER_STYLES)
+@pytest.mark.parametrize("text", ["か\u200dか", "、\ufe0f", "\u2800\u200d\u2800", "ア\u200cア", "Zoë\u200dZ"])
+def test_joiners_and_selectors_that_change_nothing_are_shown(style, text):
+    shown = render([text], style).text
+    assert text not in shown
+    assert texts_of(shown, style) == [text]
+
+
 def test_hidden_character_costs_few_tokens_and_is_counted():
     assert count_tokens(render(["a\u202eb"]).text) - count_tokens(render(["ab"]).text) <= 8
 

@@ -93,8 +93,8 @@ def assignment_end(request: HtmxRequest, kind: ProfileKind) -> HttpResponseBase:
     with errors_as_flash(request):
         seen = request.POST.get("replaces", "")
         row = perform(request, kind.assignments.unassign, replaces=seen, **_target(request, **target))
-        again = urlencode({"profile_name": row.profile_name, **target})
-        undo = f"{reverse(f'{kind.prefix}-assignment-undo', args=[request.tenant.id])}?{again}"
+        again = {"profile_name": row.profile_name, **target}
+        undo = reverse(f"{kind.prefix}-assignment-undo", args=[request.tenant.id], query=again)
         add_flash(request, f"Assignment of {row.profile_name} ended.", undo_url=undo)
     return redirect(f"{kind.prefix}-assignments", request.tenant.id)
 

@@ -62,9 +62,9 @@ class AnnotatedSession:
     annotations: dict[tuple[int, int], Annotation]
 
 
-def read_sessions(folder: Path = FOLDER) -> Iterator[AnnotatedSession]:
+def read_sessions() -> Iterator[AnnotatedSession]:
     """Yield the sessions by name. Raises `ValueError` if a message does not contain a sentence annotated as its own."""
-    for path in sorted(folder.glob("*.json")):
+    for path in sorted(FOLDER.glob("*.json")):
         yield _session(path.stem, json.loads(path.read_text("utf-8")))
 
 

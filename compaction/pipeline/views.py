@@ -3,7 +3,6 @@
 from http import HTTPStatus
 from itertools import islice
 from typing import Any
-from urllib.parse import urlencode
 from uuid import UUID
 
 from django.http import Http404, HttpResponse, HttpResponseBase
@@ -72,8 +71,7 @@ def partition_roll_ups(request: HtmxRequest) -> HttpResponseBase:
         page = roll_up_list_context(request.tenant.id, path)
     if wants_fragment(request):
         return render_page(request, "compaction/pipeline/_roll_ups.html", {"path": path, **page})
-    query = urlencode({"partition": path})
-    return redirect(f"{reverse('partitions', args=[request.tenant.id])}?{query}#roll-ups")
+    return redirect(reverse("partitions", args=[request.tenant.id], query={"partition": path}, fragment="roll-ups"))
 
 
 def roll_up_list_context(tenant_id: UUID, path: str) -> dict[str, Any]:

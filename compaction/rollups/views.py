@@ -2,7 +2,6 @@
 
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import urlencode
 
 from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
@@ -39,7 +38,7 @@ def partitions(request: HtmxRequest) -> HttpResponseBase:
     if saved is None:
         return _page(request, form, form_values)
     add_flash(request, form_values.result_text(saved.version))
-    return redirect(f"{reverse('partitions', args=[request.tenant.id])}?{urlencode({'partition': form.place().path})}")
+    return redirect(reverse("partitions", args=[request.tenant.id], query={"partition": form.place().path}))
 
 
 def _saved(request: HtmxRequest, place: PartitionPath, form_values: SummaryForm) -> PartitionSummary | None:

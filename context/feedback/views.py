@@ -1,7 +1,6 @@
 """Votes on a memory: history, new votes, withdrawals; the contexts that contained the memory."""
 
 from typing import Any
-from urllib.parse import urlencode
 from uuid import UUID
 
 from django.http import Http404, HttpResponse, HttpResponseBase
@@ -59,8 +58,8 @@ def _vote(request: HtmxRequest, memory_id: UUID, form: FeedbackForm) -> bool:
 
 def _restore_url(request: HtmxRequest, vote: Feedback) -> str:
     """Return the URL that gives an explicit vote again."""
-    again = urlencode({"feedback": VOTE_OF_WEIGHT[vote.weight], "reason": vote.reason})
-    return f"{reverse('vote-restore', args=[request.tenant.id, vote.memory_id])}?{again}"
+    again = {"feedback": VOTE_OF_WEIGHT[vote.weight], "reason": vote.reason}
+    return reverse("vote-restore", args=[request.tenant.id, vote.memory_id], query=again)
 
 
 @tenant_page(to_change="operator")

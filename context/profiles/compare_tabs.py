@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import urlencode
 from uuid import UUID
 
 from django.urls import reverse
@@ -42,8 +41,9 @@ def compare_tabs(tenant_id: UUID, current: str, typed: Mapping[str, str]) -> lis
         tabs[CONTEXTS] |= {side: _reference(scoring), f"{side}_budget": name, f"{side}_version": budget}
         tabs[SCORING] |= {side: scoring, f"{side}_budget": budget}
         tabs[BUDGETS] |= {side: budget, f"{side}_scoring": scoring}
+    set_ones = {name: {key: value for key, value in tab.items() if value} for name, tab in tabs.items()}
     return [
-        CompareTab(label, f"{reverse(name, args=[tenant_id])}{_query_string(tabs[name])}", name == current)
+        CompareTab(label, reverse(name, args=[tenant_id], query=set_ones[name]), name == current)
         for name, label in _LABELS.items()
     ]
 
@@ -62,8 +62,3 @@ def _selected(current: str, typed: Mapping[str, str], side: str) -> tuple[str, s
 def _reference(scoring: str) -> str:
     name, _, version = scoring.partition(" ")
     return profile_reference(name, int(version)) if version.isdecimal() else scoring
-
-
-def _query_string(parameters: Mapping[str, str]) -> str:
-    set_ones = {name: value for name, value in parameters.items() if value}
-    return f"?{urlencode(set_ones)}" if set_ones else ""

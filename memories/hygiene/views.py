@@ -77,9 +77,9 @@ def hygiene_bulk(request: HtmxRequest, name: str) -> HttpResponseBase:
             page = {"section": "hygiene", "list": each, "effect": effect, "kept_in_address": _kept(sent)}
             return render_page(request, "memories/hygiene/hygiene_effect.html", page)
         act = perform_hygiene_action(tenant_id=request.tenant.id, effect=effect, has_pairs=each.has_pairs, **who)
-        undo = act and reverse("hygiene-bulk-undo", args=[request.tenant.id, act.pk])
-        again = f"{undo}?{urlencode({'list': each.kind, **_kept(sent)})}" if undo else ""
-        add_flash(request, _done_text(effect), undo_url=again)
+        again = {"list": each.kind, **_kept(sent)}
+        undo = reverse("hygiene-bulk-undo", args=[request.tenant.id, act.pk], query=again) if act else ""
+        add_flash(request, _done_text(effect), undo_url=undo)
     return _again(request, each, sent)
 
 
@@ -115,20 +115,15 @@ def _kept(sent: QueryDict) -> dict[str, str]:
 def _again(request: HtmxRequest, each: HygieneList, sent: QueryDict) -> HttpResponseBase:
     if request.htmx:
         return _list_page(request, each, sent)
-    query = urlencode(_kept(sent))
-    address = _address(request, each)
-    return redirect(f"{address}?{query}" if query else address)
-
-
-def _address(request: HtmxRequest, each: HygieneList) -> str:
-    return reverse("hygiene-list", args=[request.tenant.id, each.kind])
+    return redirect(reverse("hygiene-list", args=[request.tenant.id, each.kind], query=_kept(sent)))
 
 
 def _list_page(request: HtmxRequest, each: HygieneList, sent: QueryDict) -> HttpResponse:
     form = HygieneFilterForm(sent, sorts=each.sorts)
     kept = _kept(sent) if form.is_valid() else {}
     now, tenant_id = timezone.now(), request.tenant.id
-    page: dict[str, Any] = {"section": "hygiene", "list": each, "form": form, "address": _address(request, each)}
+    address = reverse("hygiene-list", args=[request.tenant.id, each.kind])
+    page: dict[str, Any] = {"section": "hygiene", "list": each, "form": form, "address": address}
     page |= {"kept_in_address": kept, "kept_query": urlencode(kept)}
     with tenant_scope(tenant_id):
         page["lengths"] = findings.hygiene_list_lengths(tenant_id, form.cleaned_data.get("partition", ""), now=now)

@@ -1,6 +1,7 @@
 """The base of management commands: help with an example, one-sentence errors, tenant look-up."""
 
 from argparse import RawDescriptionHelpFormatter
+from pathlib import Path
 from typing import Any, ClassVar
 
 from django.core.exceptions import ImproperlyConfigured
@@ -40,6 +41,14 @@ class PlatformCommand(BaseCommand):
 
 class _HelpFormatter(DjangoHelpFormatter, RawDescriptionHelpFormatter):
     """Keeps the line breaks of `help` and shows Django's own options last."""
+
+
+def json_files(path: Path) -> list[Path]:
+    """Return a file, or the .json files of a folder by name. Raises `CommandError` for a folder without one."""
+    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
+    if not files:
+        raise CommandError(f"There is no .json file in {path}.")
+    return files
 
 
 def get_tenant_or_fail(name: str, *, returncode: int = 1) -> Tenant:

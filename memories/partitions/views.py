@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
-from urllib.parse import urlencode
 from uuid import UUID
 
 from django.http import Http404, HttpResponse, HttpResponseBase
@@ -98,8 +97,8 @@ def summary_withdraw(request: HtmxRequest) -> HttpResponseBase:
             flash_error(request, "Someone saved another text in the meantime. Read it before you withdraw it.")
             return redirect(_address(request, path))
         actions.withdraw_summary(summary=current, **by_operator(request))
-    again = urlencode({"partition": path, "style": current.style})
-    undo = f"{reverse('summary-restore', args=[request.tenant.id])}?{again}"
+    again = {"partition": path, "style": current.style}
+    undo = reverse("summary-restore", args=[request.tenant.id], query=again)
     add_flash(request, f"The {current.style} summary was withdrawn. Its versions remain.", undo_url=undo)
     return redirect(_address(request, path))
 
@@ -132,7 +131,7 @@ def _partition_in(sent: Mapping[str, Any]) -> str:
 
 
 def _address(request: HtmxRequest, path: str) -> str:
-    return f"{reverse('partitions', args=[request.tenant.id])}?{urlencode({'partition': path})}"
+    return reverse("partitions", args=[request.tenant.id], query={"partition": path})
 
 
 @tenant_page("viewer", to_change="operator")

@@ -7,7 +7,6 @@ from uuid import UUID
 
 from django.contrib.auth import get_user_model
 from django.urls import reverse
-from django.utils.http import urlencode
 
 from compaction.models import AlertDestination, Compaction, Message, Session
 from context.models import EvaluationRun, GoldenQuestion
@@ -128,8 +127,7 @@ def act_target(
     page = audit_target_page(entry.verb, entry.target_kind, target_id, is_first=not place)
     url = ""
     if page is not None and (is_admin or not page.admins_only):
-        url = reverse(page.name, args=[tenant_id, *page.args])
-        url = f"{url}?{urlencode(page.query)}" if page.query else url
+        url = reverse(page.name, args=[tenant_id, *page.args], query=page.query)
     return ActTarget(text if len(text) <= _EXCERPT_CHARACTERS else f"{text[: _EXCERPT_CHARACTERS - 1].rstrip()}…", url)
 
 

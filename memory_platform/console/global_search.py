@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from urllib.parse import urlencode
 from uuid import UUID
 
 from django.urls import reverse
@@ -77,8 +76,7 @@ def search_everything(
 
 def address_in(tenant_id: UUID, name: str, *more: object, **query: str) -> str:
     """Return the URL of a page of the tenant, with a query string."""
-    address = reverse(name, args=[tenant_id, *more])
-    return f"{address}?{urlencode(query)}" if query else address
+    return reverse(name, args=[tenant_id, *more], query=query)
 
 
 def memory_group(tenant_id: UUID, text: str, *, now: datetime, by: Actor | None = None) -> SearchGroup:

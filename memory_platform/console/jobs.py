@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any
-from urllib.parse import urlencode
 from uuid import UUID
 
 from django.urls import reverse
@@ -102,7 +101,7 @@ def _run_address(run: Run) -> str:
     if run.compaction_id:
         return reverse("compaction", args=[run.tenant_id, run.compaction_id])
     path = run.partition.path if run.partition else ""
-    return f"{reverse('partitions', args=[run.tenant_id])}?{urlencode({'partition': path})}"
+    return reverse("partitions", args=[run.tenant_id], query={"partition": path})
 
 
 def _run_job(run: Run) -> Job:

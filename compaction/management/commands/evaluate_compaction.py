@@ -18,7 +18,7 @@ from compaction.pipeline.drafting_input import DraftingError
 from compaction.pipeline.fallback import ProviderUnavailableError
 from compaction.pipeline.summarisers import SummariserError, configured_summariser, fallback_summariser
 from compaction.services.evaluation.labels import LabelledSession, LabelledSessionError, is_labelled_session
-from memories.management.command import PlatformCommand
+from memories.management.command import PlatformCommand, json_files
 from memories.services.store.locomo import LocomoError
 
 #: The corpus included with the project, and its name.
@@ -61,7 +61,8 @@ class Command(PlatformCommand):
         is_by_rules = options["summariser"] == "extractive"
         if not is_by_rules and configured_summariser().is_local:
             raise CommandError("No model is configured: set LLM_BASE_URL or LLM_API_KEY, and LLM_MODEL.")
-        progress = track(_files(options["path"]), "summarising", console=Console(stderr=True), transient=True)
+        place = LABELLED_SESSIONS_PATH if options["path"] == LABELLED_SESSIONS else Path(options["path"])
+        progress = track(json_files(place), "summarising", console=Console(stderr=True), transient=True)
         results = {file.stem: _evaluate(file, is_by_rules=is_by_rules) for file in progress}
         conversations = {stem: result for stem, result in results.items() if isinstance(result, Evaluation)}
         sessions = [result for result in results.values() if isinstance(result, EvaluatedSession)]
@@ -79,14 +80,6 @@ class Command(PlatformCommand):
                 self.stdout.write(line)
         if options["summaries"]:
             _write(options["summaries"], results)
-
-
-def _files(path: str) -> list[Path]:
-    place = LABELLED_SESSIONS_PATH if path == LABELLED_SESSIONS else Path(path)
-    files = sorted(place.glob("*.json")) if place.is_dir() else [place]
-    if not files:
-        raise CommandError(f"There is no .json file in {place}.")
-    return files
 
 
 def _evaluate(path: Path, *, is_by_rules: bool) -> Evaluation | EvaluatedSession:

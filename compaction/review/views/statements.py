@@ -1,7 +1,6 @@
 """Change single statements of a summary: append missing facts, remove a sentence, swap in a candidate."""
 
 from functools import partial
-from urllib.parse import urlencode
 from uuid import UUID
 
 from django.http import HttpResponseBase
@@ -42,8 +41,8 @@ def compaction_append(request: HtmxRequest, compaction_id: UUID) -> HttpResponse
     except PlatformError as error:
         return render_refusal(request, compaction_id, error)
     added = {"statements": len(row.statements) - before, "edit_version": row.edit_version}
-    undo = reverse("compaction-withdraw", args=[request.tenant.id, compaction_id])
-    add_flash(request, describe_summary(row, "Appended"), undo_url=f"{undo}?{urlencode(added)}")
+    undo = reverse("compaction-withdraw", args=[request.tenant.id, compaction_id], query=added)
+    add_flash(request, describe_summary(row, "Appended"), undo_url=undo)
     return respond_with_review(request, compaction_id)
 
 
@@ -102,6 +101,6 @@ def compaction_swap(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBa
     if removed:
         reverse_swap["add"] = 1
     done = "Swapped" if removed and added else "Removed" if removed else "Added"
-    undo = reverse("compaction-swap", args=[request.tenant.id, compaction_id])
-    add_flash(request, describe_summary(row, done), undo_url=f"{undo}?{urlencode(reverse_swap)}")
+    undo = reverse("compaction-swap", args=[request.tenant.id, compaction_id], query=reverse_swap)
+    add_flash(request, describe_summary(row, done), undo_url=undo)
     return respond_with_review(request, compaction_id)

@@ -79,7 +79,7 @@ def _keep(request: HtmxRequest, form: KeepBudgetForm, profile: BudgetProfile, pa
         inputs["budget_profile"] = row.name
     elif keep_in is KeepBudgetIn.PARTITION:
         inputs.pop("budget_profile", None)
-    return redirect(f"{reverse('context-preview', args=[request.tenant.id])}?{inputs.urlencode()}")
+    return redirect(reverse("context-preview", args=[request.tenant.id], query=inputs))
 
 
 def _golden(request: HtmxRequest, fields: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -42,14 +42,14 @@ def ask_to_confirm(
 
 def roll_back_url(request: HtmxRequest, page: str, name: str, version: int, *, replaces: int) -> str:
     """Return the URL that undoes a change: it makes `version` active again, if `replaces` is still active."""
-    return f"{reverse(page, args=[request.tenant.id, name, version])}?replaces={replaces}"
+    return reverse(page, args=[request.tenant.id, name, version], query={"replaces": replaces})
 
 
 def version_url(request: HtmxRequest, row: ProfileVersion) -> str:
     """Return the URL of the page of a version."""
     if isinstance(row, BudgetProfile):
         return reverse("budget", args=[request.tenant.id, row.name])
-    return f"{reverse('scoring-profile', args=[request.tenant.id, row.name])}?version={row.version}"
+    return reverse("scoring-profile", args=[request.tenant.id, row.name], query={"version": row.version})
 
 
 def selected_version(versions: list[ScoringProfileVersion], version: str | None) -> ScoringProfileVersion:

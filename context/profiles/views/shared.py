@@ -97,8 +97,8 @@ def assignment_end(request: HtmxRequest, kind: ProfileKind) -> HttpResponseBase:
     target = {name: fields[name] for name in ("api_key", "partition")}
     with errors_as_flash(request):
         row = perform(request, kind.assignments.unassign, shown=fields["replaces"], **_target(request, **target))
-        again = urlencode({"profile_name": row.profile_name, **target})
-        undo = f"{reverse(f'{kind.prefix}-assignment-undo', args=[request.tenant.id])}?{again}"
+        again = {"profile_name": row.profile_name, **target}
+        undo = reverse(f"{kind.prefix}-assignment-undo", args=[request.tenant.id], query=again)
         add_flash(request, f"Assignment of {row.profile_name} ended.", undo_url=undo)
     return redirect(f"{kind.prefix}-assignments", request.tenant.id)
 

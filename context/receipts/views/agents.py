@@ -27,12 +27,11 @@ def agents(request: HtmxRequest) -> HttpResponseBase:
     span = next((each for each in SPANS if each.name == form.cleaned_data.get("range")), DEFAULT_SPAN)
     group = AgentGroup(form.cleaned_data.get("by") or AgentGroup.KEY)
     selected = form.cleaned_data.get("agent") if "agent" in request.GET else None
-    log = reverse("context-log", args=[tenant_id])
     filters = _log_filters(group, selected)
 
     def address(start: datetime, end: datetime, **more: str) -> str:
         times = {"after": _form_time(start), "before": _form_time(end)}
-        return f"{log}?{urlencode(filters | times | more)}"
+        return reverse("context-log", args=[tenant_id], query=filters | times | more)
 
     with tenant_scope(tenant_id):
         rows = agent_rows(tenant_id, group, span, now=now)

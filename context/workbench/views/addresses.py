@@ -42,4 +42,4 @@ def context_address(request: HtmxRequest, name: str) -> HttpResponseBase:
             inputs[QUERY_ID] = str(perform(request, store_long_query, text=query.strip()))
     for empty in [each for each, value in inputs.items() if not value and each != "query"]:
         inputs.pop(empty)
-    return redirect(f"{reverse(_PAGES[name], args=[request.tenant.id])}?{inputs.urlencode()}")
+    return redirect(reverse(_PAGES[name], args=[request.tenant.id], query=inputs))

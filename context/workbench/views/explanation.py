@@ -129,7 +129,7 @@ def _change(request: HtmxRequest) -> HttpResponseBase:
     inputs = request.POST.copy()
     for name in ("csrfmiddlewaretoken", "action", "to"):
         inputs.pop(name, None)
-    return redirect(f"{reverse('context-explain', args=[request.tenant.id])}?{inputs.urlencode()}")
+    return redirect(reverse("context-explain", args=[request.tenant.id], query=inputs))
 
 
 def _perform(request: HtmxRequest, form: ExplanationForm, action: str, memory_id: UUID) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from memories.management.command import PlatformCommand, get_tenant_or_fail
+from memories.management.command import PlatformCommand, get_tenant_or_fail, json_files
 from memories.management.imports import import_rows
 from memories.services.store.locomo import LocomoError, LocomoTurn, parse_conversation
 from memory_platform.web.numerals import counted
@@ -26,7 +26,7 @@ class Command(PlatformCommand):
         now = timezone.now()
         tenant = get_tenant_or_fail(options["tenant"])
         # Every file is read before the first one is stored, so a folder with a bad file changes nothing.
-        conversations = {path.stem: read_locomo_conversation(path) for path in _files(options["path"])}
+        conversations = {path.stem: read_locomo_conversation(path) for path in json_files(options["path"])}
         rows = [turn.as_memory(stem) for stem, turns in conversations.items() for turn in turns]
         report = import_rows(tenant, rows, by=self.actor, now=now)
         report.write(self, f"{counted(len(conversations), 'conversation', 'conversations')}: ")
@@ -46,10 +46,3 @@ def read_locomo_conversation(path: Path) -> list[LocomoTurn]:
         raise CommandError(f"{path} is not a LoCoMo conversation: {error}.") from error
     except ValueError as error:
         raise CommandError(f"{path} is not JSON: {error}.") from error
-
-
-def _files(path: Path) -> list[Path]:
-    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
-    if not files:
-        raise CommandError(f"There is no .json file in {path}.")
-    return files

@@ -9,7 +9,6 @@ from django.http import HttpResponseBase, QueryDict
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.http import urlencode
 
 from memories.embeddings.indexer import index_now
 from memories.hygiene.actions import merge_seen_memories, undo_hygiene
@@ -151,8 +150,9 @@ def _perform(request: HtmxRequest) -> HttpResponseBase:
         else:
             done = perform(request, partial(apply_bulk_action, action=action.name), seen=seen, kind=fields["to_kind"])
         index_now(request.tenant.id, seen)
-        undo = reverse("memories-bulk-undo", args=[request.tenant.id, done.act.pk])
-        add_flash(request, _result_text(action, done), undo_url=f"{undo}?{urlencode({'back': back})}" if back else undo)
+        again = {"back": back} if back else None
+        undo = reverse("memories-bulk-undo", args=[request.tenant.id, done.act.pk], query=again)
+        add_flash(request, _result_text(action, done), undo_url=undo)
     return memory_list.list_again(request, back)
 
 

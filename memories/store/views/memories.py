@@ -90,8 +90,8 @@ def memory_version_restore(request: HtmxRequest, memory_id: UUID, version: int) 
 
 def version_restore_url(memory: Memory, version: int) -> str:
     """Return the URL that undoes the current version: it restores `version` unless the memory changes again."""
-    url = reverse("memory-version-restore", args=[memory.tenant_id, memory.pk, version])
-    return f"{url}?seen_version={memory.version}"
+    shown = {"seen_version": memory.version}
+    return reverse("memory-version-restore", args=[memory.tenant_id, memory.pk, version], query=shown)
 
 
 def _perform(

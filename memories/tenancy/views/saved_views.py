@@ -74,7 +74,7 @@ def saved_view_restore(request: HtmxRequest, view_id: UUID) -> HttpResponseBase:
 
 def view_address(view: SavedView) -> str:
     """Return the URL of the list with the filters of a view."""
-    return f"{reverse(view.list, args=[view.tenant_id])}?{urlencode(view.filters)}"
+    return reverse(view.list, args=[view.tenant_id], query=view.filters)
 
 
 def _own_view(request: HtmxRequest, view_id: UUID, *, is_deleted: bool = False) -> SavedView:

@@ -4,7 +4,6 @@ from django.http import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.http import urlencode
 
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
@@ -20,7 +19,7 @@ def palette(request: HtmxRequest) -> HttpResponseBase:
     form = SearchForm(request.GET)
     text = form.cleaned_data["q"] if form.is_valid() else ""
     if not wants_fragment(request):
-        return redirect(f"{reverse('search', args=[request.tenant.id])}?{urlencode({'q': text})}")
+        return redirect(reverse("search", args=[request.tenant.id], query={"q": text}))
     with tenant_scope(request.tenant.id):
         groups = find_commands(request.tenant.id, request.operator.role, text, now=timezone.now())
     page = {"groups": groups, "found": sum(len(group.hits) for group in groups)}

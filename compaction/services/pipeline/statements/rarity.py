@@ -1,7 +1,7 @@
 """How rare the words of a text are, in any language."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 from compaction.services.pipeline.statements.languages import stop_words
 from memories.services.text_cache import cached_texts
@@ -27,13 +27,12 @@ _UNSPACED, _PAIR = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]"), re.compile(r"..?
 _WORD = re.compile(r"[^\W_]+(?:['’.:,/@_-]+[^\W_]+)*")
 
 
-def content_words(text: str, stops: Collection[str] | None = None) -> list[str]:
+def content_words(text: str) -> list[str]:
     """Return the words of content in order, in lower case; numbers keep their points and colons.
 
-    `stops` are the words without content, by default those of all languages. Scripts without spaces give pairs of
-    characters.
+    Scripts without spaces give pairs of characters.
     """
-    stops = stop_words() if stops is None else stops
+    stops = stop_words()
     found = (word.lower().replace("’", "'").removesuffix("'s") for word in _WORD.findall(text))
     return [
         word

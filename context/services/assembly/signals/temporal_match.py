@@ -3,6 +3,7 @@
 The named times are read by a table of rules for English.
 """
 
+import calendar
 import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -13,12 +14,8 @@ import numpy as np
 from context.services.assembly.signals.columns import CandidatePool
 from context.services.scorer import SECONDS_PER_DAY, ScoreColumn
 
+MONTHS, DAYS = (tuple(map(str.lower, names)) for names in (calendar.month_name[1:], calendar.day_name))
 # fmt: off
-MONTHS = (
-    "january", "february", "march", "april", "may", "june",
-    "july", "august", "september", "october", "november", "december",
-)
-DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _NUMBERS = {
     "a": 1, "an": 1, "one": 1, "two": 2, "couple": 2, "three": 3, "few": 3, "four": 4, "five": 5, "six": 6,
     "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12,

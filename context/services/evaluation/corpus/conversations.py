@@ -6,7 +6,6 @@ Observations, summaries and events, which a model wrote, are not read.
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from context.services.evaluation.corpus.model import Corpus, CorpusError, CorpusMemory, CorpusProblem, CorpusQuestion
 from memories.services.store.content import content_hash
@@ -15,23 +14,20 @@ from memories.services.store.locomo import LocomoError, LocomoQuestion, LocomoTu
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
 
 
-class _Conversation(NamedTuple):
-    memories: Sequence[CorpusMemory]
-    questions: Sequence[CorpusQuestion]
-    without_evidence: int
+_Conversation = tuple[list[CorpusMemory], list[CorpusQuestion]]
 
 
 def read_conversations(name: str, paths: Sequence[Path]) -> Corpus:
-    """Return the corpus of conversations, each in the partition `conversation=<file name>`. Raises `CorpusError`."""
+    """Return the corpus of conversations, each in the partition `conversation=<file name>`. Raises `CorpusError`.
+
+    Questions whose evidence is no turn that exists are omitted.
+    """
     conversations = [_read_file(path) for path in paths]
-    questions = [question for conversation in conversations for question in conversation.questions]
+    questions = [question for _, own in conversations for question in own]
     if not questions:
         raise CorpusError(CorpusProblem("no_questions", "No conversation has a question that its turns answer."))
-    memories = [memory for conversation in conversations for memory in conversation.memories]
-    lost = sum(conversation.without_evidence for conversation in conversations)
-    what = "answerable question names" if lost == 1 else "answerable questions name"
-    notes = (f"{lost:,} {what} no turn that exists and {'is' if lost == 1 else 'are'} omitted.",) if lost else ()
-    return Corpus(name, tuple(memories), tuple(questions), notes)
+    memories = [memory for own, _ in conversations for memory in own]
+    return Corpus(name, tuple(memories), tuple(questions))
 
 
 def _read_file(path: Path) -> _Conversation:
@@ -77,4 +73,4 @@ def _conversation(stem: str, turns: Sequence[LocomoTurn], stored_questions: Sequ
     memories = [
         CorpusMemory.of(draft, id=f"{stem}/{name}", partition=draft.partition.path) for name, draft in drafts.items()
     ]
-    return _Conversation(memories, questions, len(stored_questions) - len(questions))
+    return memories, questions

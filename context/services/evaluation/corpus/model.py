@@ -62,12 +62,11 @@ class CorpusQuestion:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Checked memories and questions. `notes` say what was not read."""
+    """Checked memories and questions."""
 
     name: str
     memories: Sequence[CorpusMemory]
     questions: Sequence[CorpusQuestion]
-    notes: Sequence[str] = ()
 
     @property
     def sha256(self) -> str:

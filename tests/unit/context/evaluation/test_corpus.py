@@ -345,7 +345,6 @@ def test_a_conversation_is_a_corpus(tmp_path: Path) -> None:
             answer="33",
         ),
     )
-    assert corpus.notes == ("2 answerable questions name no turn that exists and are omitted.",)
 
 
 def test_conversations_of_a_folder_keep_their_ids_apart(tmp_path: Path) -> None:

@@ -71,9 +71,12 @@ class Language:
         return re.compile(marked, re.IGNORECASE) if marked else None
 
 
+@cache
 def load_language(name: str) -> Language:
     """Return a language by its code; one without a data file has no cues."""
-    return _load(name)
+    if name not in CUE_LANGUAGES:
+        return Language(name, {})
+    return Language(name, json.loads(Path(__file__).with_name(f"{name}.json").read_text("utf-8")))
 
 
 def language_of(text: str, default: Language) -> Language:
@@ -117,13 +120,6 @@ def _languages_of_words() -> Mapping[str, Sequence[str]]:
         for word in words:
             by_word[word].append(name)
     return by_word
-
-
-@cache
-def _load(name: str) -> Language:
-    if name not in CUE_LANGUAGES:
-        return Language(name, {})
-    return Language(name, json.loads(Path(__file__).with_name(f"{name}.json").read_text("utf-8")))
 
 
 @cache

@@ -239,7 +239,7 @@ def test_receipt_names_nothing_and_notices_a_change(tenant: Tenant) -> None:
     assert not is_receipt_valid(erasure)
 
 
-def test_audit_says_who_erased_but_not_what(tenant: Tenant) -> None:
+def test_audit_log_names_who_erased_but_not_what(tenant: Tenant) -> None:
     plant(tenant)
     erasure = erase(tenant, partition=PERSON)
     entries = [row for row in rows_of(AuditEntry, tenant) if row.target_kind == "erasure"]

@@ -61,7 +61,7 @@ def by_recall(tenant: Tenant, **options: object) -> AssembledContext:
     return assemble_test_context(tenant, QUESTION, profile="conversation-recall", **options)
 
 
-def test_named_profile_ranks_the_context_and_says_so(tenant: Tenant) -> None:
+def test_named_profile_ranks_the_context_and_is_reported(tenant: Tenant) -> None:
     context = by_recall(tenant, max_tokens=120, explain=True)
     assert context.profile == {"name": "conversation-recall", "version": CONVERSATION_RECALL.version}
     assert recounted(context) == context.budget.used <= 120

@@ -62,14 +62,14 @@ def drafts(tenant: Tenant) -> list[ScoringProfileVersion]:
 
 
 def test_corpus_becomes_a_calibrated_draft_with_its_report(tenant: Tenant, tmp_path: Path) -> None:
-    said = fit(tmp_path, 50)
+    output = fit(tmp_path, 50)
     (row,) = drafts(tenant)
     assert (row.name, row.version, row.state, row.based_on) == ("learnt", 1, "draft", "conversation-recall 1")
     assert row.profile.is_calibrated
     assert row.numbers["weights"] == dict(CONVERSATION_RECALL.weights)
     assert row.report["positives"] <= 50 < row.report["rows"]
     for words in ("log-odds", "log loss", "Brier", "AUC", "held out", "calibrated, optimal", "is a draft"):
-        assert words in said, words
+        assert words in output, words
     with tenant_scope(tenant.pk):
         assert not Memory.objects.for_tenant(tenant.pk).exists()
     with maintenance_scope():

@@ -109,7 +109,7 @@ def test_neighbours_of_a_past_moment_are_as_they_were_then(tenant: Tenant, kind:
     assert contents(then) == ["tea", "before", "after"]
 
 
-def test_candidates_tell_place_kind_and_what_they_hold(tenant: Tenant) -> None:
+def test_candidates_contain_position_kind_and_content(tenant: Tenant) -> None:
     make_talk(tenant, "one", ["Green teas for Alex", "nothing of that"], partition="user=al/topic=x")
     found = search(tenant, "Does Alex drink O'Neill's green tea?", pool_size=5, adjacent_turn_reach=1)
     best, beside = found.candidates

@@ -253,7 +253,7 @@ def test_merge_takes_all_as_they_were_seen_or_none(tenant: Tenant) -> None:
     assert state(tenant) == before
 
 
-def test_acts_that_cannot_be_asked_for_are_refused(tenant: Tenant, other_tenant: Tenant) -> None:
+def test_invalid_acts_are_refused(tenant: Tenant, other_tenant: Tenant) -> None:
     foreign = memory(other_tenant)
     with pytest.raises(Conflict):
         do(tenant, "archive", {foreign.pk: 1})

@@ -150,7 +150,7 @@ EVERY_WAY = [
 ]
 
 
-def test_preview_says_what_the_import_in_batches_then_does(
+def test_preview_shows_what_the_import_in_batches_does(
     client: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(import_export, "IMPORT_BATCH_ROWS", 3)

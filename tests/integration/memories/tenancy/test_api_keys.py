@@ -61,7 +61,7 @@ def test_a_key_with_a_wrong_end_is_refused(api_key: str) -> None:
     assert_problem(api_client(api_key[:-1] + "~").get(MEMORIES), 401, "key_invalid")
 
 
-def test_revoking_holds_at_once(api: APIClient, api_key: str, tenant: Tenant) -> None:
+def test_revoking_takes_effect_immediately(api: APIClient, api_key: str, tenant: Tenant) -> None:
     assert api.get(MEMORIES).status_code == 200
     with tenant_scope(tenant.pk):
         revoke_api_key(key=key_row(tenant, api_key), by=BY, now=timezone.now())

@@ -87,12 +87,12 @@ BAD_KEYS = [
 
 
 def test_key_that_cannot_be_is_refused_beside_the_field(admin: Client, tenant: Tenant) -> None:
-    for fields, said in BAD_KEYS:
+    for fields, error in BAD_KEYS:
         for headers in [{}, HTMX]:
             sent = {"name": "bot", "scope": "read", **fields}
             response = admin.post(page("api-keys", tenant), sent, headers=headers)
             assert response.status_code == 422
-            assert said in text_of(response)
+            assert error in text_of(response)
             assert ("<html" in text_of(response)) is not headers
     assert keys_of(tenant) == []
 
@@ -130,7 +130,7 @@ def test_key_and_member_of_another_tenant_are_absent(admin: Client, tenant: Tena
     assert members_of(other_tenant) == ["otto"]
 
 
-def test_list_of_keys_says_when_one_last_changed_something(admin: Client, tenant: Tenant) -> None:
+def test_list_of_keys_shows_when_each_last_changed_something(admin: Client, tenant: Tenant) -> None:
     def last_change() -> str:
         text = text_of(admin.get(page("api-keys", tenant)))
         return text.partition('data-label="Last change"')[2].partition("</td>")[0]

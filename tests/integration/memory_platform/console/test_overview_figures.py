@@ -136,7 +136,7 @@ def test_what_waits_is_counted_with_its_age_and_leads_to_where_it_is_dealt_with(
     assert "Refused." in jobs
 
 
-def test_failure_that_a_later_run_made_good_needs_nobody(client: Client, tenant: Tenant) -> None:
+def test_failure_before_a_successful_run_is_no_action_item(client: Client, tenant: Tenant) -> None:
     run = failed(tenant)
     with tenant_scope(tenant.pk):
         later = timezone.now()

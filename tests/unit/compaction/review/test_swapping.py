@@ -30,7 +30,7 @@ def joined(statements: object) -> str:
         ([], RED, [RED]),
     ],
 )
-def test_statement_stands_where_it_was_said(
+def test_statement_is_at_the_position_of_its_message(
     statements: list[CitedStatement], added: CitedStatement, expected: list[CitedStatement]
 ) -> None:
     assert ORDER.insert(statements, added) == expected

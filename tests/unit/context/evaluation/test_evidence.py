@@ -56,7 +56,7 @@ def test_one_context_worked_by_hand() -> None:
     assert (HALF.tokens, HALF.milliseconds) == (14, 3.0)
 
 
-def test_an_empty_context_holds_nothing() -> None:
+def test_an_empty_context_contains_nothing() -> None:
     empty = measure_retrieved_evidence([], evidence={"a"}, stale={"old"}, answer="Kiel")
     assert not any(read(empty) for read in MEASURES.values())
 

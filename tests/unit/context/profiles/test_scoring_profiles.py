@@ -148,7 +148,7 @@ def test_a_profile_of_wrong_numbers_cannot_be_made():
         ScoringProfile(name="mine", version=1, weights={"relevance": 0.5})
 
 
-def test_a_calibrated_profile_says_so():
+def test_a_calibrated_profile_is_labelled_as_such():
     profile = ScoringProfile(
         name="mine", version=1, weights={"relevance": 1.0}, coefficients={"relevance": 2.0}, intercept=-1.0
     )

@@ -66,7 +66,7 @@ def test_blocks_and_omissions_that_are_candidates_only_point_to_them() -> None:
         assert stored(contents) == contents
 
 
-def test_near_duplicate_only_points_to_its_candidate_and_to_the_block_that_says_the_same() -> None:
+def test_near_duplicate_refers_to_its_candidate_and_to_the_block_with_the_same_statement() -> None:
     kept = CandidateOutcome(ANCHOR, 30, False, 0.25, PARTS, 1, None, 0.016, "kept")
     again = CandidateOutcome(
         Anchor("memory", str(uuid.UUID(int=2)), 1), 30, False, 0.2, PARTS, 2, 1, 0.015, "near_duplicate"
@@ -122,7 +122,7 @@ def test_timer_notes_a_step_that_failed() -> None:
     assert timer.milliseconds["broken"] >= 0
 
 
-def test_answer_of_a_preview_has_no_id_and_explains_only_when_asked() -> None:
+def test_response_of_a_preview_has_no_id_and_explains_only_on_request() -> None:
     context = AssembledContext(
         id=None,
         text="",

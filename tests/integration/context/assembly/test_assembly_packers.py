@@ -252,7 +252,7 @@ def test_ordering_moves_the_whole_list_of_blocks(tenant: Tenant) -> None:
     assert reordered.blocks[0].kind == "tenant_memo"
 
 
-def test_block_that_left_is_replaced_behind_what_stays() -> None:
+def test_removed_block_is_replaced_after_the_remaining_ones() -> None:
     tenant = make_empty_tenant()
     # "Yeast" has a token more than the others, and a longer text may take the place of two blocks.
     things = [thing for thing in THINGS if thing != "yeast"]

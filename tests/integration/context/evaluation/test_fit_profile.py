@@ -114,7 +114,7 @@ def test_too_few_questions_are_refused_before_anything_is_loaded(
     assert loaded == []
 
 
-def test_what_a_killed_command_left_goes_at_the_next_start(tenant: Tenant, tmp_path: Path) -> None:
+def test_remains_of_a_killed_command_are_deleted_at_the_next_start(tenant: Tenant, tmp_path: Path) -> None:
     now = timezone.now()
     with admin_write_scope():
         for words, ago in (("calibration", 7), ("evaluation", 7), ("calibration", 1)):

@@ -67,7 +67,7 @@ def test_of_two_admins_who_publish_the_same_version_one_wins() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_publishing_and_rolling_back_at_once_leave_one_version_in_force() -> None:
+def test_simultaneous_publishing_and_rolling_back_leave_one_active_version() -> None:
     tenant = make_empty_tenant()
     published(tenant, "own", 1, recorded_to=CONTEXT_NOW)
     published(tenant, "own", 2)

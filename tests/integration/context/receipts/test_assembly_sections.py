@@ -346,7 +346,7 @@ def memory_texts(context: AssembledContext) -> list[str]:
     return [block.text for block in context.blocks if block.kind == "memory"]
 
 
-def test_pinned_memories_come_first_in_their_share_and_crowd_no_question(tenant: Tenant) -> None:
+def test_pinned_memories_come_first_in_their_share_and_displace_no_answer(tenant: Tenant) -> None:
     rules = store_rules(tenant)
     for packer in ["greedy", "elastic", "optimal"]:
         for max_tokens in [62, 70, 78]:

@@ -64,7 +64,7 @@ def test_window_is_reported_completely(client: Client, tenant: Tenant) -> None:
     assert "3,496 tokens too many" in text_of(full)
 
 
-def test_item_left_out_leads_to_the_budget_at_which_it_enters(client: Client, tenant: Tenant) -> None:
+def test_excluded_item_links_to_its_inclusion_budget(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     first = ask(client, tenant, query=QUESTION, max_tokens=60)
     row = next(one for one in first.context["preview"].excluded if one.is_for_the_budget)

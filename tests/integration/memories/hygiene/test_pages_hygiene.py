@@ -306,7 +306,7 @@ def test_nonsense_is_refused_in_words(client: Client, tenant: Tenant) -> None:
     assert len(pair_ids(tenant, "near_duplicate")) == 1
 
 
-def test_act_by_htmx_answers_with_the_board(client: Client, tenant: Tenant) -> None:
+def test_act_by_htmx_returns_the_list(client: Client, tenant: Tenant) -> None:
     found(tenant, BREAD, BREAD_AGAIN)
     (pair,) = pair_ids(tenant, "near_duplicate")
     fields = {"action": "dismiss", "id": pair}

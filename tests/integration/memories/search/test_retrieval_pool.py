@@ -56,7 +56,7 @@ def test_pool_counts_memories_instead_of_tokens(tenant: Tenant) -> None:
     assert len(search(tenant, "tea", pool_size=10_000, token_budget=0).candidates) == 30
 
 
-def test_pool_is_the_best_by_fused_rank_behind_what_is_pinned(tenant: Tenant) -> None:
+def test_pool_contains_pinned_memories_and_the_best_by_fused_rank(tenant: Tenant) -> None:
     make_memory(tenant, "the oven", pinned=True)
     make_memory(tenant, "a tea ceremony")
     make_memory(tenant, "tea and many other words that stand beside it")

@@ -261,7 +261,7 @@ def test_second_step_needs_the_states_of_the_preview(client: Client, tenant: Ten
         ("a.csv", "content\n" + "x\n" * 10_001, "at most 10,000 memories"),
     ],
 )
-def test_bad_file_is_an_error_beside_its_field(
+def test_bad_file_is_an_error_at_its_field(
     client: Client, tenant: Tenant, name: str, content: Any, sentence: str
 ) -> None:
     response = upload(client, tenant, name, content)

@@ -72,7 +72,7 @@ def test_link_is_removed_from_either_end(client: Client, tenant: Tenant, memory:
         ("ERR_4012", "Not a word", "link_kind", "one lower-case word"),
     ],
 )
-def test_invalid_link_is_an_error_beside_its_field(
+def test_invalid_link_is_an_error_at_its_field(
     client: Client, memory: Memory, other: Memory, target: str, kind: str, field: str, sentence: str
 ) -> None:
     response = link(client, memory, target, kind, headers=HTMX)

@@ -311,7 +311,7 @@ def test_edit_onto_the_text_of_another_memory_is_refused(client: Client, tenant:
     ("verb", "back", "column"),
     [("memory-archive", "memory-restore", "archived_at"), ("memory-pin", "memory-unpin", "pinned")],
 )
-def test_verb_does_its_thing_and_offers_the_way_back(
+def test_each_action_takes_effect_and_offers_undo(
     verb: str, back: str, column: str, headers: dict[str, str], client: Client, tenant: Tenant
 ) -> None:
     memory = make_bakery_memories(tenant)[0]
@@ -333,7 +333,7 @@ def test_verb_with_a_way_back_that_cannot_be_read_is_done_and_undone(back: str, 
 
 
 @pytest.mark.parametrize("odd", ["[" * 5_000, '{"a":' * 900 + "1" + "}" * 900, "1" * 5_000, '{"a":"\\ud800"}', '{"a'])
-def test_odd_metadata_is_refused_beside_the_field_and_shown_as_typed(odd: str, client: Client, tenant: Tenant) -> None:
+def test_invalid_metadata_is_refused_at_the_field_and_shown_as_typed(odd: str, client: Client, tenant: Tenant) -> None:
     memory = make_bakery_memories(tenant)[0]
     answer = client.post(page("memory", tenant, memory.pk), form_of(memory, metadata=odd))
     assert answer.status_code == 422

@@ -86,7 +86,7 @@ INVALID_FIELDS = [
 ]
 
 
-def test_invalid_field_is_an_error_beside_it(client: Client, tenant: Tenant) -> None:
+def test_invalid_field_is_an_error_at_the_field(client: Client, tenant: Tenant) -> None:
     for field, value, sentence in INVALID_FIELDS:
         response = add(client, tenant, **{field: value})
         assert response.status_code == 422

@@ -71,7 +71,7 @@ def test_change_of_nothing_makes_no_version(tenant: Tenant) -> None:
     assert verbs(memory) == [("store_memory", [])]
 
 
-def test_change_beside_the_text_keeps_the_vector(tenant: Tenant) -> None:
+def test_change_of_other_fields_keeps_the_vector(tenant: Tenant) -> None:
     memory = make_memory(tenant, "steady", is_embedded=True)
     edit(memory, pinned=True)
     current = reread_memory(memory)

@@ -137,7 +137,7 @@ def test_confined_key_moves_nothing_out(confined: APIClient) -> None:
     assert confined.get(url).json()["partition"] == "user=alex"
 
 
-def test_confined_key_reads_its_partition_alone(confined: APIClient, api: APIClient) -> None:
+def test_key_with_a_partition_reads_only_that_partition(confined: APIClient, api: APIClient) -> None:
     own = post_memory(api, "Alex lives in Porto.", partition="user=alex/topic=home")
     foreign = post_memory(api, "Sam lives in Porto.", partition="user=sam")
     similar = post_memory(api, "Alexa lives in Porto.", partition="user=alexa")

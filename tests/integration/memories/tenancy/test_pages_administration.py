@@ -86,7 +86,7 @@ BAD_KEYS = [
 ]
 
 
-def test_key_that_cannot_be_is_refused_beside_the_field(admin: Client, tenant: Tenant) -> None:
+def test_invalid_key_is_refused_at_the_field(admin: Client, tenant: Tenant) -> None:
     for fields, error in BAD_KEYS:
         for headers in [{}, HTMX]:
             sent = {"name": "bot", "scope": "read", **fields}
@@ -227,7 +227,7 @@ def test_log_pages_through_everything_once_with_as_many_queries(viewer: Client, 
     assert sorted(seen) == sorted(f"n-{number}" for number in range(120))
 
 
-def test_entry_about_many_rows_offers_the_rest_behind_a_click(viewer: Client, tenant: Tenant) -> None:
+def test_entry_about_many_rows_shows_the_rest_on_a_click(viewer: Client, tenant: Tenant) -> None:
     with tenant_scope(tenant.pk):
         record_audit(
             tenant_id=tenant.pk,

@@ -251,7 +251,7 @@ def test_recalled_sentence_is_cut_out(text: str, left: str) -> None:
 
 
 @pytest.mark.parametrize("stored", ["Sam keeps the emerald.", "2026-04-12: Sam keeps the emerald."])
-def test_recalled_text_is_found_behind_its_day(stored: str) -> None:
+def test_recalled_text_is_found_after_its_day(stored: str) -> None:
     recalled = {recalled_hash(stored)}
     text = "I know:\n- 2026-04-12: Sam keeps the emerald. And more.\nWell."
     assert candidate_recalled_hashes(text) & recalled

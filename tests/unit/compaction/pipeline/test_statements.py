@@ -188,7 +188,7 @@ def test_earlier_statements_come_first_and_give_way_unless_a_person_wrote_them(m
     ]
 
 
-def test_relative_dates_have_the_date_behind_them() -> None:
+def test_relative_dates_are_followed_by_the_date() -> None:
     assert "Ann: I'll send the list of all 40 singers to Ines in Porto tomorrow (8 May 2026)." in texts(
         ("Ann", "I'll send the list of all 40 singers to Ines in Porto tomorrow.")
     )

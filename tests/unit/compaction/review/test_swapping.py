@@ -56,7 +56,7 @@ def test_wording_of_a_person_stays() -> None:
     )
 
 
-def test_line_with_nothing_but_a_heading_goes() -> None:
+def test_line_with_only_a_heading_is_removed() -> None:
     dated = CitedStatement("The lift is out of order.", ("2",))
     text = f"Hall: {dated.text}\n{CAT.text}"
     assert swap_text(text, [CAT], removed=dated, added=None, render=str, before=[dated, CAT]) == CAT.text

@@ -24,7 +24,7 @@ def test_a_memory_with_all_words_has_full_overlap():
     assert lexical_overlap(signal_pool(rows, lexemes=["lamp", "room"]))[0] == pytest.approx(1.0)
 
 
-def test_words_of_the_messages_beside_count_too_the_less_the_further_off():
+def test_words_of_adjacent_messages_count_less_with_distance():
     rows = [signal_turn(f"Ann: {number}", number) for number in range(1, 8)]
     rows[3]["holds"] = frozenset(["lamp"])
     assert lexical_overlap(signal_pool(rows, lexemes=["lamp"])).tolist() == pytest.approx([0, 0.4, 0.6, 1, 0.8, 0.5, 0])

@@ -117,7 +117,7 @@ def test_measures_that_apply_to_no_question_are_left_out() -> None:
     ]
 
 
-def test_categories_are_summed_up_alone_and_no_category_in_the_total_only() -> None:
+def test_categories_are_reported_separately_and_missing_ones_only_in_the_total() -> None:
     found, lost = measure_retrieved_evidence(["a"], evidence={"a"}), measure_retrieved_evidence([], evidence={"a"})
     rows = [
         MeasuredAnswer("1", "then", found),

@@ -54,7 +54,7 @@ def test_section_budgets_that_can_be_stored(sections: object) -> None:
         ({"memories": {"share": 0.6}, "focus": {"share": 0.401}}, "shares_exceed_whole"),
     ],
 )
-def test_rooms_that_cannot_be_given(sections: object, code: str) -> None:
+def test_invalid_section_budgets(sections: object, code: str) -> None:
     assert [problem.code for problem in problems_of_sections(sections)] == [code]
 
 

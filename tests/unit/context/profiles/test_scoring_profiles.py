@@ -132,7 +132,7 @@ def test_each_problem_is_named_with_its_field(numbers, field, code):
     assert refusal.value.detail
 
 
-def test_all_problems_come_at_once():
+def test_all_problems_are_reported_together():
     found = problems(weights={"relevance": 0.5}, relevance="bm25", pool_size=3, colour=1)
     assert {field for field, _ in found} == {"weights", "relevance", "pool_size", "colour"}
 

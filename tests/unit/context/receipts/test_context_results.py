@@ -96,7 +96,7 @@ def test_the_last_blocks_go_until_the_excess_is_covered(excess: int, kept: int) 
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=20), st.integers(1, 200))
-def test_at_least_one_block_goes_and_the_first_ones_stay(sizes: list[int], excess: int) -> None:
+def test_at_least_one_block_is_dropped_and_the_first_ones_stay(sizes: list[int], excess: int) -> None:
     blocks = [block(size, str(place)) for place, size in enumerate(sizes)]
     kept = drop_blocks(blocks, excess, {})
     assert kept == blocks[: len(kept)]

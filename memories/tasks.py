@@ -80,7 +80,7 @@ def work_on_embedding_model(tenant_id: str, model_id: str) -> None:
     """Fill, finish or remove vectors of a model for a while, unless another worker has its lease."""
     end = monotonic() + FILL_TURN_SECONDS
     is_left = reembedding.advance_embedding_model(
-        UUID(tenant_id), UUID(model_id), goes_on=lambda: monotonic() < end, clock=timezone.now
+        UUID(tenant_id), UUID(model_id), can_continue=lambda: monotonic() < end, clock=timezone.now
     )
     if is_left:
         enqueue_model_work(UUID(tenant_id), UUID(model_id))
@@ -117,7 +117,7 @@ def fold_retrievals_task() -> int:
 def compare_new_memories_task() -> int:
     """Compare new and changed memories with their partitions; the next run continues."""
     end = monotonic() + COMPARE_SECONDS
-    return compare_new_memories_of_tenants(now=timezone.now(), goes_on=lambda: monotonic() < end)
+    return compare_new_memories_of_tenants(now=timezone.now(), can_continue=lambda: monotonic() < end)
 
 
 @shared_task(**RETRIED, max_retries=3)

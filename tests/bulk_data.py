@@ -65,7 +65,7 @@ class BulkCopies:
         rows = f"FROM {table} base WHERE tenant_id = %s AND {self.where}"
         chosen = ({"id": copied("id")} | dict(self.values)).get
         values = ", ".join(chosen(column) or f"base.{column}" for column in columns)
-        _plan_anew()
+        _discard_plans()
         with connection.cursor() as cursor:
             cursor.execute(f"SELECT count(*) {rows}", [tenant.pk])
             rounds = rounds or -(-wanted // max(cursor.fetchone()[0], 1))
@@ -83,7 +83,7 @@ def _columns(model: type[Model]) -> list[str]:
     return [str(each.column) for each in fields if not isinstance(each, GeneratedField | AutoField)]
 
 
-def _plan_anew() -> None:
+def _discard_plans() -> None:
     """Discard cached plans: triggers and foreign keys would read a whole table for each row, as in a small tenant."""
     with connection.cursor() as cursor:
         cursor.execute("DISCARD PLANS")
@@ -104,14 +104,14 @@ def fill_with_bulk_rows(tenant: Tenant, size: BulkRowCounts) -> None:
     with admin_write_scope():
         paths = [parse_partition(f"{_PLACE}{number}") for number in range(size.partitions)]
         ensure_partitions(tenant.pk, paths)
-        rounds = _crowd_memories(tenant, size)
-        _crowd_sessions(tenant, size)
-        _crowd_records(tenant, size, rounds)
-        _plan_anew()
+        rounds = _copy_memories(tenant, size)
+        _copy_sessions(tenant, size)
+        _copy_records(tenant, size, rounds)
+        _discard_plans()
     fold_partition_counts()
 
 
-def _crowd_memories(tenant: Tenant, size: BulkRowCounts) -> int:
+def _copy_memories(tenant: Tenant, size: BulkRowCounts) -> int:
     elsewhere = "CASE WHEN mod(n, 2) = 0 THEN place.{} ELSE base.{} END"
     text = "base.content || ' (note ' || n || ')'"
     memories = BulkCopies(
@@ -144,7 +144,7 @@ def _crowd_memories(tenant: Tenant, size: BulkRowCounts) -> int:
     return rounds
 
 
-def _crowd_sessions(tenant: Tenant, size: BulkRowCounts) -> None:
+def _copy_sessions(tenant: Tenant, size: BulkRowCounts) -> None:
     """Foreign keys are checked at the end, so that a session may name the compaction that names it."""
     before = partial(shift_round_back, by="20 minutes")
     times = before("created_at", "last_message_at")
@@ -160,7 +160,7 @@ def _crowd_sessions(tenant: Tenant, size: BulkRowCounts) -> None:
     ).insert(tenant, rounds=rounds)
 
 
-def _crowd_records(tenant: Tenant, size: BulkRowCounts, rounds: int) -> None:
+def _copy_records(tenant: Tenant, size: BulkRowCounts, rounds: int) -> None:
     BulkCopies(Receipt, shift_round_back("created_at", by="30 minutes")).insert(tenant, size.receipts)
     on_copies = {"memory_id": copied("memory_id", f"(mod(n, {rounds}) + 1)"), "receipt_id": "NULL"}
     on_copies |= {"actor_kind": "'key'", "actor_id": KEY_ID.format(number="n")}

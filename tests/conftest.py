@@ -29,7 +29,7 @@ servers.use_own_database()
 # Assets come from their sources: nothing has to be collected before a test.
 settings.STORAGES["staticfiles"]["BACKEND"] = "django.contrib.staticfiles.storage.StaticFilesStorage"
 settings.STATIC_ROOT = settings.STATICFILES_DIRS[0]
-# Each client makes the middlewares anew: they look for an asset when one is asked for, not for all of them before.
+# Each client creates the middlewares again: they look for an asset when one is asked for, not for all of them before.
 settings.WHITENOISE_AUTOREFRESH = True
 # Half a second of hashing for every person of every test proves nothing.
 settings.PASSWORD_HASHERS = ["tests.users.QuickHasher"]
@@ -62,7 +62,7 @@ unguarded: Any = SimpleTestCase
 unguarded._disallowed_connection_methods = []
 unguarded.ensure_connection_patch_method = staticmethod(lambda: BaseDatabaseWrapper.ensure_connection)
 post_as_browsers_do()
-# As quick, and without the signal that makes content types and permissions anew: they are left alone.
+# As quick, and without the signal that creates content types and permissions again: they stay.
 flushing: Any = TransactionTestCase
 flushing._fixture_teardown = lambda _: database_cleanup.delete_all_rows()
 
@@ -70,7 +70,7 @@ take_roles_in_transactions()
 
 
 def forget_embedders(*, setting: str, **_: object) -> None:
-    """A process keeps the embedder it loaded; where a test overrides its settings, the next call loads anew."""
+    """A process keeps the embedder it loaded; where a test overrides its settings, the next call loads it again."""
     if setting.startswith("EMBEDDING_"):
         for embedder in providers._loaded.values():
             if client := getattr(embedder._inner, "_client", None):

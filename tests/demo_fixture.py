@@ -79,7 +79,7 @@ def load_demo_tenant(name: str = TENANT) -> Tenant:
     run_compaction(tenant.pk, regenerated.pk, now=now)
     run_erasure(tenant.pk, counted.pk, now=now)
     run_evaluation(tenant.pk, runs[0].pk, now=now)
-    reembedding.advance_embedding_model(tenant.pk, model.pk, goes_on=lambda: True, clock=timezone.now)
+    reembedding.advance_embedding_model(tenant.pk, model.pk, can_continue=lambda: True, clock=timezone.now)
     while detect_pairs_in_batch(tenant.pk, now=now):
         pass
     find_unused_and_expiring_memories(now=now)

@@ -55,7 +55,7 @@ def _breaches(check: Callable[[str], list[object]], files: Iterable[Path]) -> di
 
 
 @pytest.mark.parametrize(("rule", "check", "names", "breach"), RULES, ids=[rule[0] for rule in RULES])
-def test_rule_holds_in_every_file_and_fails_when_broken(
+def test_every_file_follows_the_rule_and_a_breach_fails(
     rule: str, check: Callable[[str], list[object]], names: tuple[str, ...], breach: str
 ) -> None:
     assert check(breach), f"the check of {rule!r} does not see a breach"
@@ -238,7 +238,7 @@ FORBIDDEN_IN_TEMPLATES = {
 
 
 @pytest.mark.parametrize("path", _templates(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_template_holds_under_the_content_security_policy(path: Path) -> None:
+def test_template_complies_with_the_content_security_policy(path: Path) -> None:
     text = re.sub(r"{%\s*comment.*?endcomment\s*%}|{#.*?#}", "", path.read_text(), flags=re.DOTALL)
     found = [name for name, pattern in FORBIDDEN_IN_TEMPLATES.items() if re.search(pattern, text)]
     assert not found
@@ -267,15 +267,15 @@ def _wrong_only_to_the_eye(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("path", _templates(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_field_marked_as_wrong_says_so(path: Path) -> None:
+def test_field_marked_as_wrong_has_aria_invalid(path: Path) -> None:
     assert _wrong_only_to_the_eye(path.read_text()) == []
 
 
 def test_field_check_sees_a_breach() -> None:
     field = '<input class="form-control{% if form.name.errors %} is-invalid{% endif %}" value="{{ a|default:">" }}">'
     assert len(_wrong_only_to_the_eye(f"<p>{field}</p>")) == 1
-    said = field.replace(" value", '{% if form.name.errors %} aria-invalid="true"{% endif %} value')
-    assert _wrong_only_to_the_eye(said) == []
+    marked = field.replace(" value", '{% if form.name.errors %} aria-invalid="true"{% endif %} value')
+    assert _wrong_only_to_the_eye(marked) == []
 
 
 #: (module that is added or extended, line, what the report of the import contracts says about it)
@@ -384,7 +384,7 @@ def test_compiled_requirements_carry_hashes_and_no_address(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["requirements.in", "requirements-dev.in"])
-def test_every_dependency_says_what_it_is_for(name: str) -> None:
+def test_every_dependency_states_its_purpose(name: str) -> None:
     lines = (ROOT / name).read_text().splitlines()
     named = [n for n, line in enumerate(lines) if line and not line.startswith("#")]
     assert named

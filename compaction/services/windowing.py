@@ -78,27 +78,27 @@ def preserved_from(
     *,
     preserve_messages: int,
     preserve_share: float,
-    room: int,
-    cut_room: int,
+    tokens_max: int,
+    cut_tokens_max: int,
 ) -> int:
     """Return the index of the first preserved turn of a session; units are not split.
 
-    If the preserved turns with their markers take more than `room` tokens, only those that fit in `preserve_share` or
-    in `cut_room` are preserved, regardless of `preserve_messages`; if these take more than `room`, only the newest
-    units that fit in `cut_room`. The newest unit is preserved if it fits in `room`, and a call that waits for its
-    results always is, because the next message answers it.
+    If the preserved turns with their markers take more than `tokens_max`, only those that fit in `preserve_share` or
+    in `cut_tokens_max` are preserved, regardless of `preserve_messages`; if these take more than `tokens_max`, only the
+    newest units that fit in `cut_tokens_max`. The newest unit is preserved if it fits in `tokens_max`, and a call that
+    waits for its results always is, because the next message answers it.
     """
     tokens = [turn.context_tokens for turn in turns]
     first = first_preserved_index(tokens, window, preserve_messages=preserve_messages, preserve_share=preserve_share)
     index = index_between_units(turns, first)
     costs = [turn.cost for turn in turns]
-    if turns and sum(costs[index:]) > room:
+    if turns and sum(costs[index:]) > tokens_max:
         first = first_preserved_index(tokens, window, preserve_messages=0, preserve_share=preserve_share)
         index = index_between_units(turns, first)
-        cut = _index_above_units(turns, _first_index_that_fits(costs, min(cut_room, room)))
-        index = cut if sum(costs[index:]) > room else min(index, cut)
+        cut = _index_above_units(turns, _first_index_that_fits(costs, min(cut_tokens_max, tokens_max)))
+        index = cut if sum(costs[index:]) > tokens_max else min(index, cut)
         newest = tool_call_units(turns)[-1][0]
-        if sum(costs[newest:]) <= room:
+        if sum(costs[newest:]) <= tokens_max:
             index = min(index, newest)
     return index_between_units(turns, min(index, _waiting_from(turns)))
 

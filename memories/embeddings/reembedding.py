@@ -84,16 +84,16 @@ def probe_embedder(name: str) -> Embedder:
 
 
 def advance_embedding_model(
-    tenant_id: UUID, model_id: UUID, *, goes_on: Callable[[], bool], clock: ReembeddingClock
+    tenant_id: UUID, model_id: UUID, *, can_continue: Callable[[], bool], clock: ReembeddingClock
 ) -> bool:
-    """Work on a model in batches while `goes_on()`; return whether work is left. Call with no scope open.
+    """Work on a model in batches while `can_continue()`; return whether work is left. Call with no scope open.
 
     Returns False while another worker has the lease. A temporary failure is recorded on the model and raised as
     `EmbeddingError`.
     """
     lease = _Lease(tenant_id, model_id, uuid4(), clock)
     try:
-        while goes_on():
+        while can_continue():
             lease.renew()
             if not _step(lease):
                 return False

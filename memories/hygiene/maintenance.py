@@ -36,15 +36,15 @@ StoredPair = tuple[str, UUID, UUID, float, str]
 
 
 #: Whether there is time for more.
-GoesOn = Callable[[], bool]
+CanContinue = Callable[[], bool]
 
 
 def _always() -> bool:
     return True
 
 
-def compare_new_memories_of_tenants(*, now: datetime, goes_on: GoesOn = _always) -> int:
-    """Compare new and changed memories of all tenants while it `goes_on`; return how many. One sweep runs at a time."""
+def compare_new_memories_of_tenants(*, now: datetime, can_continue: CanContinue = _always) -> int:
+    """Compare new and changed memories of all tenants while `can_continue()`; return how many. Runs once at a time."""
     with sweep_lock(COMPARE_LOCK) as lock:
         if lock is None:
             return 0
@@ -52,16 +52,20 @@ def compare_new_memories_of_tenants(*, now: datetime, goes_on: GoesOn = _always)
             tenant_ids = UncomparedMemory.objects.tenant_ids()
         compared = 0
         for tenant_id in tenants_in_turn("compare-memories", tenant_ids):
-            compared += _compare_of_tenant(tenant_id, now, lock, goes_on)
-            if not goes_on():
+            compared += _compare_of_tenant(tenant_id, now, lock, can_continue)
+            if not can_continue():
                 break
         return compared
 
 
-def _compare_of_tenant(tenant_id: UUID, now: datetime, lock: SweepLock, goes_on: GoesOn) -> int:
+def _compare_of_tenant(tenant_id: UUID, now: datetime, lock: SweepLock, can_continue: CanContinue) -> int:
     compared = 0
     for _ in range(COMPARE_BATCHES_MAX):
-        batch = detect_pairs_in_batch(tenant_id, now=now, goes_on=goes_on) if goes_on() and lock.renew() else 0
+        batch = (
+            detect_pairs_in_batch(tenant_id, now=now, can_continue=can_continue)
+            if can_continue() and lock.renew()
+            else 0
+        )
         compared += batch
         if not batch:
             break
@@ -82,10 +86,10 @@ def find_unused_and_expiring_memories(*, now: datetime) -> None:
             pairs.filter(Q(older__archived_at__isnull=False) | Q(newer__archived_at__isnull=False)).delete()
 
 
-def detect_pairs_in_batch(tenant_id: UUID, *, now: datetime, goes_on: GoesOn = _always) -> int:
+def detect_pairs_in_batch(tenant_id: UUID, *, now: datetime, can_continue: CanContinue = _always) -> int:
     """Compare the longest waiting memories of one partition; return how many. Call with no scope open.
 
-    Compares at least one, and further ones while it `goes_on`.
+    Compares at least one, and further ones while `can_continue()`.
     """
     model = active_model_name(tenant_id)
     with tenant_scope(tenant_id):
@@ -97,7 +101,7 @@ def detect_pairs_in_batch(tenant_id: UUID, *, now: datetime, goes_on: GoesOn = _
         batch = dict(rows.values_list("pk", "memory_id")[:COMPARED_BATCH])
         memory_ids = list(batch.values())
         found = _near(tenant_id, path, memory_ids, model, now) + _shown(tenant_id, memory_ids, now)
-        compared, pairs = _classified(tenant_id, memory_ids, found, goes_on)
+        compared, pairs = _classified(tenant_id, memory_ids, found, can_continue)
     with tenant_scope(tenant_id):
         _record(tenant_id, compared, pairs, now)
         waiting.with_ids(pk for pk, memory_id in batch.items() if memory_id in compared).delete()
@@ -139,7 +143,7 @@ def _shown(tenant_id: UUID, memory_ids: Sequence[UUID], now: datetime) -> list[D
 
 
 def _classified(
-    tenant_id: UUID, memory_ids: Iterable[UUID], found: Sequence[DetectedPairs], goes_on: GoesOn
+    tenant_id: UUID, memory_ids: Iterable[UUID], found: Sequence[DetectedPairs], can_continue: CanContinue
 ) -> tuple[set[UUID], list[StoredPair]]:
     """Return the memories that were compared, at least one, and their pairs."""
     cosines = {frozenset(pair): cosine for *pair, cosine in found}
@@ -151,7 +155,7 @@ def _classified(
         pairs_of[one].append(frozenset((one, other)))
     compared, pairs = set[UUID](), dict[frozenset[UUID], StoredPair | None]()
     for memory_id in memory_ids:
-        if compared and not goes_on():
+        if compared and not can_continue():
             break
         compared.add(memory_id)
         for pair in pairs_of[memory_id]:

@@ -175,8 +175,8 @@ def answer_missing(stage: PageStage) -> None:
 def busy(stage: PageStage) -> None:
     """A response that is slow."""
     page = stage.open("memories")
-    held: list[Route] = []
-    page.route("**/memories?*", lambda route: held.append(route))
+    pending_routes: list[Route] = []
+    page.route("**/memories?*", lambda route: pending_routes.append(route))
     page.fill("#id_q", "battery")
     page.keyboard.press("Enter")
     page.wait_for_timeout(700)

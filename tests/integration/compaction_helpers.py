@@ -45,7 +45,7 @@ _THINGS = [
 FACTS_EVERY = 5
 
 
-def said_pair(number: int) -> list[dict[str, Any]]:
+def message_pair(number: int) -> list[dict[str, Any]]:
     """Two messages of a conversation; every fifth pair has its own numbers."""
     place, thing = _PLACES[number % len(_PLACES)], _THINGS[number % len(_THINGS)]
     if number % FACTS_EVERY:
@@ -86,7 +86,7 @@ def tool_lookup_pair(number: int, size: int = 1_500) -> list[dict[str, Any]]:
 
 
 def conversation(pairs: int, *, lookups: int = 0, start: int = 0) -> list[dict[str, Any]]:
-    rows = [message for number in range(start, start + pairs) for message in said_pair(number)]
+    rows = [message for number in range(start, start + pairs) for message in message_pair(number)]
     return [*(message for number in range(start, start + lookups) for message in tool_lookup_pair(number)), *rows]
 
 

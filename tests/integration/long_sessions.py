@@ -117,7 +117,7 @@ class BeforeCompaction:
     messages: list[LongSessionRow]
     tokens: int
     pressure: float
-    said: int
+    message_count: int
     waiting: list[LongSessionRow]
 
 

@@ -56,17 +56,17 @@ def query_count(client: Any, url: str) -> int:
 
 def every_page(client: Any, url: str) -> list[list[dict[str, Any]]]:
     """Return the results of all pages from `url` on; assert that going back from the last page shows the same."""
-    forth, following, last = [], url, url
+    forward, following, last = [], url, url
     while following:
         last = following
         page = client.get(following).json()
         assert set(page) == {"next", "previous", "results"}
-        forth.append(page["results"])
+        forward.append(page["results"])
         following = page["next"]
-    back, previous = [forth[-1]], client.get(last).json()["previous"]
+    back, previous = [forward[-1]], client.get(last).json()["previous"]
     while previous:
         page = client.get(previous).json()
         back.insert(0, page["results"])
         previous = page["previous"]
-    assert back == forth
-    return forth
+    assert back == forward
+    return forward

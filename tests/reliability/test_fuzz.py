@@ -64,7 +64,7 @@ def faults_of(response: Any, operation: dict[str, Any], document: dict[str, Any]
     return [f"{'.'.join(map(str, error.path))}: {error.message[:100]}" for error in errors]
 
 
-def test_generated_requests_meet_no_server_error_and_the_schema(tenant: Tenant, other_tenant: Tenant) -> None:
+def test_generated_requests_cause_no_server_error_and_match_the_schema(tenant: Tenant, other_tenant: Tenant) -> None:
     made = SchemaGenerator().get_schema(request=None, public=True)
     document: dict[str, Any] = json.loads(json.dumps(made, default=str))
     maker = RequestMaker(document, random.Random(SEED))
@@ -83,8 +83,8 @@ def test_generated_requests_meet_no_server_error_and_the_schema(tenant: Tenant, 
         client = APIClient(raise_request_exception=False)
         response = client.generic(method.upper(), url, body, content_type=content_type, headers=headers)
         statuses[response.status_code] += 1
-        said = f"{method} {url} {body[:300]!r} ({kind})"
-        faults += [f"{said}: {fault}" for fault in faults_of(response, operation, document)]
+        sent = f"{method} {url} {body[:300]!r} ({kind})"
+        faults += [f"{sent}: {fault}" for fault in faults_of(response, operation, document)]
         if response.status_code < 300 and response.headers.get("Content-Type") == "application/json":
             maker.note(path, response.json())
     print(f"{CASES} requests, seed {SEED}: {dict(sorted(statuses.items()))}")

@@ -47,7 +47,7 @@ def test_soak_succeeds_when_the_contexts_are_reached(monkeypatch: pytest.MonkeyP
     assert (load.reads, load.is_over) == (10, True)
 
 
-def test_soak_without_contexts_ends_and_says_so(
+def test_soak_without_contexts_ends_with_an_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     load = LoadWithoutPlatform(step=0)

@@ -114,32 +114,32 @@ def one_turn(content: str) -> SessionTurn:
 
 def summarised(size: int) -> None:
     """Summarise people who take turns: each statement costs more than its text, so some are withdrawn."""
-    said = [replace(turn, name=f"Person{number % 7}", sequence=number) for number, turn in enumerate(turns(size))]
-    task = SummaryTask(said, (), 10 * size, count, longest_tokens=15 * size)
+    messages = [replace(turn, name=f"Person{number % 7}", sequence=number) for number, turn in enumerate(turns(size))]
+    task = SummaryTask(messages, (), 10 * size, count, longest_tokens=15 * size)
     result = ExtractiveSummariser().summarise(task)
-    SummaryFitting([str(turn.id) for turn in said], 8 * size, count).fit(result, result.statements)
+    SummaryFitting([str(turn.id) for turn in messages], 8 * size, count).fit(result, result.statements)
 
 
 def retained(size: int) -> None:
     """Check the facts of messages whose numbers, dates and names are all different."""
     line = "Ann{0} paid {0} EUR on 2024-03-{1:02} at 9:{1:02}."
-    said = [one_turn(" ".join(line.format(number, number % 28 + 1) for number in range(size)))]
-    facts = extract_facts(stated_turns(said))
-    statements = extract_statements([StatementMessage("m0", "user", said[0].content)])
+    messages = [one_turn(" ".join(line.format(number, number % 28 + 1) for number in range(size)))]
+    facts = extract_facts(stated_turns(messages))
+    statements = extract_statements([StatementMessage("m0", "user", messages[0].content)])
     check_retention(weigh_facts(facts, statements), [one.text for one in statements])
-    mark_facts(said[0].content, facts)
+    mark_facts(messages[0].content, facts)
 
 
-def ruled(size: int) -> None:
+def check_rules(size: int) -> None:
     """Check rules, dates, lists of numbers and withdrawn words of one message each."""
     line = "Could Ann sell box {0}? Never move box {0} on 3 May 2024. Actually, move box {0} on Friday by 5 and {0} km."
-    said = [SessionTurn(f"m{at}", "user", line.format(next(_NOTES)), 20, created_at=NOW) for at in range(size)]
-    facts = extract_facts(stated_turns(said))
-    withdrawn = [WithdrawnText(one.content, (str(one.id),)) for one in said]
+    messages = [SessionTurn(f"m{at}", "user", line.format(next(_NOTES)), 20, created_at=NOW) for at in range(size)]
+    facts = extract_facts(stated_turns(messages))
+    withdrawn = [WithdrawnText(one.content, (str(one.id),)) for one in messages]
     check_retention(facts, ["Boxes were moved on 3 May 2024."] * size)
     without_withdrawn(facts, withdrawn)
     texts = [text for at in range(size) for text in (f"Ann sells box {at}.", "Boxes moved on 3 May 2024.")]
-    check_statements([CitedStatement(text, (str(said[at // 2].id),)) for at, text in enumerate(texts)], said)
+    check_statements([CitedStatement(text, (str(messages[at // 2].id),)) for at, text in enumerate(texts)], messages)
 
 
 def checked_metadata(size: int) -> None:
@@ -213,7 +213,7 @@ STAGES: dict[str, tuple[Callable[[int], object], int]] = {
     ),
     "compaction: summary by rules": (summarised, 60),
     "compaction: facts of one message": (retained, 60),
-    "compaction: rules and withdrawn words": (ruled, 30),
+    "compaction: rules and withdrawn words": (check_rules, 30),
     "review: edited statements": (
         lambda size: parse_statements(
             " ".join(one.text for one in like_cited(size)), cited(5), {"m0": sentences(size // 5)}

@@ -99,14 +99,14 @@ def plan_compaction(
     others = fixed_tokens - summary_tokens
     places = [place for place, turn in enumerate(messages) if turn.state != COMPACTED]
     turns = [messages[place] for place in places]
-    room = usable - others - max(summary_tokens, MIN_SUMMARY_TOKENS)
+    tokens_max = usable - others - max(summary_tokens, MIN_SUMMARY_TOKENS)
     first = preserved_from(
         turns,
         window,
         preserve_messages=policy.preserve_messages,
         preserve_share=policy.preserve_share,
-        room=room,
-        cut_room=window_share_tokens(max(target - others, 0), 1 - policy.summary_share),
+        tokens_max=tokens_max,
+        cut_tokens_max=window_share_tokens(max(target - others, 0), 1 - policy.summary_share),
     )
     mask_ids = messages_to_mask(turns, first, policy.mask_over_bytes) if policy.has_masking else ()
     masked = mask_turns(turns, mask_ids)

@@ -178,7 +178,7 @@ def _statuses(tenant: Tenant) -> list[ModelStatus]:
 def _work_for_a_while(tenant: Tenant, model: EmbeddingModel) -> bool:
     end = time.monotonic() + TURN_SECONDS
     return reembedding.advance_embedding_model(
-        tenant.pk, model.pk, goes_on=lambda: time.monotonic() < end, clock=timezone.now
+        tenant.pk, model.pk, can_continue=lambda: time.monotonic() < end, clock=timezone.now
     )
 
 

@@ -118,7 +118,7 @@ def test_statement_survives_its_storage(summariser: Summariser) -> None:
         assert CitedStatement.of(statement.as_record()) == statement
 
 
-def test_summariser_says_what_it_is(summariser: Summariser) -> None:
+def test_summariser_describes_itself(summariser: Summariser) -> None:
     assert summariser.name in {"extractive", "openai"}
     assert summariser.is_local is (summariser.name == "extractive")
 
@@ -128,7 +128,7 @@ def test_extractive_summary_is_the_same_again() -> None:
     assert first == again
 
 
-def test_extractive_summariser_says_something_of_any_text() -> None:
+def test_extractive_summariser_returns_a_statement_for_any_text() -> None:
     odd = [SessionTurn("a", "user", "¿¿¿ !!! ???", 5), SessionTurn("b", "assistant", "ок 好的", 4)]
     summary = ExtractiveSummariser().summarise(task(messages=odd, budget_tokens=100))
     assert summary.text
@@ -161,7 +161,7 @@ def test_extractive_summariser_says_something_of_any_text() -> None:
         (lambda *_: (200, {"choices": []}, {}), "unreadable", False),
     ],
 )
-def test_fault_is_an_error_by_code_that_says_whether_it_lasts(
+def test_fault_is_an_error_whose_code_shows_whether_it_is_permanent(
     server: ChatServer, mode: ChatMode, code: str, is_permanent: bool
 ) -> None:
     server.mode = mode
@@ -207,7 +207,7 @@ def test_server_that_is_away_is_a_temporary_error(server: ChatServer) -> None:
     assert (caught.value.code, caught.value.is_permanent) == ("unreachable", False)
 
 
-def test_endpoint_without_schemas_is_asked_for_json_alone(server: ChatServer) -> None:
+def test_endpoint_without_schemas_gets_a_request_for_json_alone(server: ChatServer) -> None:
     server.mode = without_schemas
     summariser = openai_chat(server)
     summariser.summarise(task())

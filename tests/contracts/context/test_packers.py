@@ -160,7 +160,7 @@ def check_snippets(name: str, packed: PackedMemories) -> None:
 @example(rows=[("x", 0.5, "absent")], budget=1, repeated=False)
 @example(rows=[("tea " * 40, 0.5, "zero")] * 5, budget=10, repeated=False)
 @example(rows=[("tea " * 40, 0.5, 2**70)] * 5, budget=2**71, repeated=False)
-def test_contract_holds(name, rows, budget, repeated):
+def test_every_packer_fulfils_the_contract(name, rows, budget, repeated):
     made = [
         scored(place // 2 if repeated else place, score, text, stored)
         for place, (text, score, stored) in enumerate(rows)
@@ -225,7 +225,7 @@ class TestEveryPackerThatCountsTokens:
         assert counter.asked == []
 
     @pytest.mark.parametrize("counts", [None, {}, {"cl100k_base": 3}, {"o200k_base": None}])
-    def test_only_a_missing_count_is_asked_for(self, name, counts):
+    def test_only_a_missing_count_is_computed(self, name, counts):
         counter = ByteCounter()
         rows = [ScoredMemory({"id": "a", "content": "tea", "token_counts": counts}, 0.9, 0.0, 0.0, 0.0, 0.0, 0.0)]
         assert PACKERS[name](counter).pack(rows, 100).total_tokens == 1

@@ -202,7 +202,7 @@ def forget_everything(body: dict[str, Any]) -> None:
         (twisted(write_words), False, "cannot be read"),
     ],
 )
-def test_fault_is_an_error_that_says_whether_it_lasts(
+def test_fault_is_an_error_that_shows_whether_it_is_permanent(
     server: EmbeddingServer, fault: Any, is_permanent: bool, words: str
 ) -> None:
     server.faults.append(fault)

@@ -30,18 +30,18 @@ stopped drinks tea Der Termin ist am Montag verschoben auf nicht mehr La cita es
 texts = st.lists(st.sampled_from(_SAMPLE.split()), min_size=1, max_size=14).map(" ".join)
 
 
-def test_table_has_at_least_as_many_facts_that_hold_as_replaced_ones() -> None:
+def test_table_has_at_least_as_many_current_as_replaced_facts() -> None:
     labels = [pair["label"] for pair in PAIRS]
     assert labels.count("holds") >= labels.count("replaces") >= 90
     assert {pair["language"] for pair in PAIRS} == {"en", "de", "es"}
 
 
-def test_facts_that_hold_are_never_replaced() -> None:
+def test_current_facts_are_never_replaced() -> None:
     holding = [pair for pair in PAIRS if pair["label"] == "holds"]
     assert [pair["id"] for pair in holding if replaces(pair["newer"], pair["older"])] == []
 
 
-def test_earlier_statement_of_facts_that_hold_replaces_nothing_either() -> None:
+def test_earlier_statement_of_current_facts_replaces_nothing_either() -> None:
     holding = [pair for pair in PAIRS if pair["label"] == "holds"]
     assert [pair["id"] for pair in holding if replaces(pair["older"], pair["newer"])] == []
 
@@ -115,7 +115,7 @@ def test_statements_of_the_same_replace_nothing() -> None:
         ("Ich habe Ida am 8. Juni nach Köln gebracht.", "Ich habe Ida am 1. Juni nach Köln gebracht."),
     ],
 )
-def test_rival_that_says_something_else_replaces_nothing(newer: str, older: str) -> None:
+def test_rival_with_another_statement_replaces_nothing(newer: str, older: str) -> None:
     assert not replaces(newer, older)
 
 

@@ -28,7 +28,7 @@ def olga(acme: Tenant) -> User:
 def work(tenant: Tenant) -> Any:
     with tenant_scope(tenant.pk):
         model = EmbeddingModel.objects.for_tenant(tenant.pk).named(SECOND).get()
-    return reembedding.advance_embedding_model(tenant.pk, model.pk, goes_on=lambda: True, clock=timezone.now)
+    return reembedding.advance_embedding_model(tenant.pk, model.pk, can_continue=lambda: True, clock=timezone.now)
 
 
 @pytest.mark.long

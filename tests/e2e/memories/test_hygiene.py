@@ -30,8 +30,8 @@ TEXTS = [
 def findings(acme: Tenant) -> Tenant:
     now = timezone.now()
     for number, text in enumerate(TEXTS):
-        held_since = now - NEVER_RETRIEVED_AFTER - timedelta(days=20 - number)
-        store_memories_for_pages(acme, (text, "agent=support", "fact"), now=held_since)
+        stored_at = now - NEVER_RETRIEVED_AFTER - timedelta(days=20 - number)
+        store_memories_for_pages(acme, (text, "agent=support", "fact"), now=stored_at)
     while detect_pairs_in_batch(acme.pk, now=now):
         pass
     find_unused_and_expiring_memories(now=now)

@@ -13,7 +13,7 @@ def fits(opened: Page) -> None:
     assert opened.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
 
 
-def test_several_are_archived_after_a_look_and_come_back(console: Page, acme: Tenant) -> None:
+def test_several_memories_are_archived_after_a_preview_and_restored(console: Page, acme: Tenant) -> None:
     console.goto(f"{page('memories', acme)}?partition=agent%3Dsupport")
     rows = console.locator("a.memory-link")
     expect(rows).to_have_count(3)

@@ -75,7 +75,7 @@ def test_tree_is_walked_without_a_script(browser: Browser, live_server: Any, olg
 
 
 @on_a_phone
-def test_dry_run_shows_what_would_leave_and_changes_nothing_until_asked(
+def test_dry_run_shows_what_would_leave_and_changes_nothing_until_confirmed(
     console: Page, acme: Tenant, viewport: Any
 ) -> None:
     session = make_long_session(acme)

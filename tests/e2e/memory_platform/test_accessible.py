@@ -64,14 +64,14 @@ FIND = """async () => {
 # The sum of Chromium's layout shifts since the page was opened.
 SHIFTS = """() => new Promise((resolve) => {
   let sum = 0;
-  const told = [];
+  const moved = [];
   const add = (list) => list.getEntries().forEach((entry) => {
     if (entry.hadRecentInput) return;
     sum += entry.value;
-    entry.sources.forEach(({ node }) => told.push(node ? `${node.nodeName} ${node.className || ''}` : '?'));
+    entry.sources.forEach(({ node }) => moved.push(node ? `${node.nodeName} ${node.className || ''}` : '?'));
   });
   new PerformanceObserver(add).observe({ type: 'layout-shift', buffered: true });
-  setTimeout(() => resolve([sum, told.slice(0, 5)]), 30);
+  setTimeout(() => resolve([sum, moved.slice(0, 5)]), 30);
 })"""
 HEADINGS = "() => document.querySelectorAll('h1').length"
 OVER_THE_EDGE = """() => {

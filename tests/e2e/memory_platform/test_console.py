@@ -127,7 +127,7 @@ def test_expired_sign_in_during_a_swap_leads_through_sign_in_back_to_the_same_vi
         (500, "Server error"),
     ],
 )
-def test_failed_request_says_so_and_keeps_what_was_there(
+def test_failed_request_shows_an_error_and_keeps_the_content(
     status: int, message: str, console: Page, acme: Tenant
 ) -> None:
     open_preview(console, acme)

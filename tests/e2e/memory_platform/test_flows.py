@@ -34,7 +34,7 @@ def undo(console: Page) -> None:
     press(console.locator(".flash").last.get_by_role("button", name="Undo"))
 
 
-def said(console: Page, text: str) -> None:
+def expect_message(console: Page, text: str) -> None:
     expect(console.locator(".flash", has_text=text)).to_be_visible()
 
 
@@ -61,16 +61,16 @@ def test_profile_assigned_to_a_partition_is_what_the_preview_takes_there(console
     expect(console.locator("#id_partition")).to_be_focused()
     console.keyboard.type("agent=support")
     console.keyboard.press("Enter")
-    said(console, "short assigned to agent=support.")
+    expect_message(console, "short assigned to agent=support.")
     expect_budget("agent=support", "60", "short version 1")
     expect_budget("agent=support/user=c-1", "60", "short version 1")
     expect_budget("agent=service", "4,000", "default (built-in)")
     console.goto(page("budget-assignments", acme))
     press(console.get_by_role("button", name="End assignment"))
-    said(console, "short ended.")
+    expect_message(console, "short ended.")
     expect(console.get_by_text("No assignments")).to_be_visible()
     undo(console)
-    said(console, "short assigned to agent=support again.")
+    expect_message(console, "short assigned to agent=support again.")
     expect_budget("agent=support", "60", "short version 1")
 
 
@@ -83,16 +83,16 @@ def test_vote_is_given_and_taken_back_by_keyboard(console: Page, acme: Tenant) -
     console.keyboard.press("Tab")
     expect(console.get_by_role("button", name="Useful", exact=True)).to_be_focused()
     console.keyboard.press("Enter")
-    said(console, "Vote recorded.")
+    expect_message(console, "Vote recorded.")
     vote = console.locator(".history li", has_text="It was the plug.")
     expect(vote).to_contain_text("olga")
     assert as_stored(memory).usefulness_score > before
     press(vote.get_by_role("button", name="Withdraw"))
-    said(console, "Vote withdrawn.")
+    expect_message(console, "Vote withdrawn.")
     expect(vote).to_contain_text("withdrawn")
     assert as_stored(memory).usefulness_score == before
     undo(console)
-    said(console, "Vote recorded.")
+    expect_message(console, "Vote recorded.")
     expect(console.locator(".history li", has_text="It was the plug.")).to_have_count(2)
     assert as_stored(memory).usefulness_score > before
 
@@ -105,7 +105,7 @@ def test_snapshot_is_created_compared_and_deleted_by_keyboard(console: Page, acm
     console.locator("#id_name").focus()
     console.keyboard.type("before the letters")
     console.keyboard.press("Enter")
-    said(console, "Snapshot before the letters created.")
+    expect_message(console, "Snapshot before the letters created.")
     with tenant_scope(acme.pk):
         changes = {"content": "Frau Brodersen prefers letters."}
         update_memory(memory=memories[3], changes=changes, by=TESTER, now=timezone.now())
@@ -128,7 +128,7 @@ def test_snapshot_is_created_compared_and_deleted_by_keyboard(console: Page, acm
     press(console.get_by_role("link", name="Cancel"))
     press(console.get_by_role("link", name="Delete"))
     press(console.get_by_role("button", name="Delete snapshot"))
-    said(console, "Snapshot before the letters deleted.")
+    expect_message(console, "Snapshot before the letters deleted.")
     expect(console.get_by_role("link", name="before the letters")).to_have_count(0)
     expect(console.get_by_role("link", name="at the very start")).to_be_visible()
 
@@ -139,18 +139,18 @@ def test_withdrawn_summary_comes_back_with_one_click(console: Page, acme: Tenant
     press(section.get_by_text("Write summary"))
     section.locator("textarea").fill("Support answers for free.")
     press(section.get_by_role("button", name="Save"))
-    said(console, "Version 1 is active.")
+    expect_message(console, "Version 1 is active.")
     press(section.get_by_role("button", name="Withdraw"))
-    said(console, "summary was withdrawn")
+    expect_message(console, "summary was withdrawn")
     expect(section).to_contain_text("withdrawn")
     undo(console)
-    said(console, "The compact summary was restored as version 2.")
+    expect_message(console, "The compact summary was restored as version 2.")
     expect(section.locator("textarea")).to_have_value("Support answers for free.")
 
 
-def test_near_duplicate_leads_to_the_memory_that_says_the_same(console: Page, acme: Tenant) -> None:
-    said_before = make_bakery_memories(acme)[1]
-    store_memories_for_pages(acme, (f"{said_before.content[:-1]}!", "agent=service", "fact"))
+def test_near_duplicate_links_to_the_memory_with_the_same_statement(console: Page, acme: Tenant) -> None:
+    duplicated = make_bakery_memories(acme)[1]
+    store_memories_for_pages(acme, (f"{duplicated.content[:-1]}!", "agent=service", "fact"))
     console.goto(f"{page('context-preview', acme)}?query={QUESTION}")
     row = console.locator(".excluded tbody tr", has_text="near-duplicate of")
     press(row.locator("td").nth(1).get_by_role("link").first)

@@ -93,9 +93,9 @@ def test_slash_focuses_the_search_and_the_keyboard_moves_through_its_results(con
     expect(console.locator("#search-list")).to_be_hidden()
     expect(field).to_be_focused()
     console.keyboard.press("ArrowDown")
-    said = options.first.locator(".search-text").inner_text()
+    text = options.first.locator(".search-text").inner_text()
     console.keyboard.press("Enter")
-    expect(console.locator(".memory-text")).to_have_text(said)
+    expect(console.locator(".memory-text")).to_have_text(text)
     assert console.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 

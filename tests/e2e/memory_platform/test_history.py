@@ -38,7 +38,7 @@ def watched(console: Page) -> Page:
     return console
 
 
-def settled(watched: Page, what: str, most: float = SHIFT_MAX) -> None:
+def assert_still_when_loaded(watched: Page, what: str, most: float = SHIFT_MAX) -> None:
     """Wait until the requested content is swapped in, and assert that it hardly moved the rest of the page."""
     watched.wait_for_function(IS_STILL)
     moved = watched.evaluate(MOVED)
@@ -63,7 +63,7 @@ def test_list_goes_back_through_its_filters_orders_and_pages_and_shows_changes(w
     seen: list[tuple[str, str]] = []
 
     def note(what: str) -> None:
-        settled(watched, what)
+        assert_still_when_loaded(watched, what)
         seen.append((watched.url, rows.first.inner_text()))
 
     watched.goto(page("memories", acme))
@@ -102,16 +102,16 @@ def test_list_goes_back_through_its_filters_orders_and_pages_and_shows_changes(w
 
 
 def test_step_back_and_forward_while_a_page_loads_shows_the_page_of_the_address(watched: Page, acme: Tenant) -> None:
-    field, held = watched.locator("#id_partition"), list[Route]()
+    field, pending_routes = watched.locator("#id_partition"), list[Route]()
     watched.goto(page("memories", acme))
     field.fill("agent=notes")
     watched.wait_for_url(re.compile("partition=agent"))
-    watched.route("**/htmx.min.js*", lambda route: held.append(route), times=1)
+    watched.route("**/htmx.min.js*", lambda route: pending_routes.append(route), times=1)
     with watched.expect_request("**/htmx.min.js*"):
         watched.go_back(wait_until="commit")
     expect(field).to_have_value("")
     watched.go_forward(wait_until="commit")
-    held[0].continue_()
+    pending_routes[0].continue_()
     expect(field).to_have_value("agent=notes")
 
 
@@ -120,7 +120,7 @@ def test_search_is_restored_as_it_was_left_although_its_result_loads_later(watch
         acme, *[(f"The torque of bike {number} was measured.", "agent=notes", "fact") for number in range(REST)]
     )
     watched.goto(page("memories", acme) + "?q=torque")
-    settled(watched, "the result of a search")
+    assert_still_when_loaded(watched, "the result of a search")
     row = watched.locator("tbody tr", has=watched.locator("input[name=id]")).last
     box, name = row.locator("input[name=id]"), row.locator("a.memory-link")
     box.check()
@@ -137,7 +137,7 @@ def test_search_is_restored_as_it_was_left_although_its_result_loads_later(watch
     signed_in = client_of(new_operator("otto", "operator", acme)).cookies["sessionid"].value
     watched.context.add_cookies([{"name": "sessionid", "value": signed_in, "url": watched.evaluate("location.origin")}])
     watched.reload()
-    settled(watched, "the result of a search of another operator")
+    assert_still_when_loaded(watched, "the result of a search of another operator")
     expect(name).to_have_text(text)
     expect(box).not_to_be_checked()
 
@@ -179,7 +179,7 @@ def test_workbench_goes_back_by_steps_and_restores_its_budget(watched: Page, acm
     def move(tokens: str) -> None:
         slider.fill(tokens)
         expect(title).to_contain_text(f"of {tokens} tokens used")
-        settled(watched, "the slider")
+        assert_still_when_loaded(watched, "the slider")
 
     def expect_shown(tokens: str, ordering: str) -> None:
         expect(title).to_contain_text(f"of {tokens} tokens used")
@@ -187,7 +187,7 @@ def test_workbench_goes_back_by_steps_and_restores_its_budget(watched: Page, acm
             expect(field).to_have_value(value)
 
     open_preview(watched, acme)
-    settled(watched, "opening")
+    assert_still_when_loaded(watched, "opening")
     move("100")
     order.select_option("top_down")
     watched.wait_for_url(re.compile("ordering=top_down"))
@@ -225,7 +225,7 @@ def test_reviews_go_back_in_the_order_in_which_they_were_opened_and_show_changes
     missing.first.click()
     expect(missing).not_to_have_count(before)
     # The summary grows by the requested sentence, which also counts if the response is slow.
-    settled(watched, "an appended fact", most=0.15)
+    assert_still_when_loaded(watched, "an appended fact", most=0.15)
     after = missing.count()
     watched.go_back()
     shows("Reviews")
@@ -254,4 +254,4 @@ def swaps(watched: Page, acme: Tenant) -> Iterator[str]:
 
 def test_swaps_do_not_move_the_rest_of_the_page(watched: Page, acme: Tenant) -> None:
     for what in swaps(watched, acme):
-        settled(watched, what)
+        assert_still_when_loaded(watched, what)

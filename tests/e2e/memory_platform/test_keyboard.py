@@ -53,7 +53,7 @@ def test_enter_opens_the_focused_link_and_the_skip_link_skips_the_navigation(con
     assert console.evaluate("document.querySelector('main').contains(document.activeElement)")
 
 
-def test_refused_form_shows_the_error_beside_its_field_and_focuses_it(console: Page, acme: Tenant) -> None:
+def test_refused_form_shows_the_error_at_its_field_and_focuses_it(console: Page, acme: Tenant) -> None:
     memory = make_bakery_memories(acme)[0]
     console.goto(page("memory", acme, memory.pk))
     console.locator("#edit summary").click()

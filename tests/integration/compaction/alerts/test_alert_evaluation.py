@@ -94,7 +94,7 @@ def test_index_rule_counts_the_vectors_that_the_index_lacks(
             assert measure(rules.INDEX_BACKLOG, each.pk, now=NOW) == expected
 
 
-def test_provider_that_nobody_calls_is_forgotten_after_a_day(tenant: Tenant) -> None:
+def test_provider_without_calls_is_ignored_after_a_day(tenant: Tenant) -> None:
     switch_provider_off(tenant, until=NOW - timedelta(days=2))
     with tenant_scope(tenant.pk):
         assert measure(rules.SUMMARISER_FAILS, tenant.pk, now=NOW) == 0
@@ -125,7 +125,7 @@ def test_alert_opens_once_stays_open_and_closes_by_itself(tenant: Tenant) -> Non
     assert len(alerts_of(tenant)) == 2
 
 
-def test_threshold_holds_alerts_back(tenant: Tenant) -> None:
+def test_alert_opens_only_at_the_threshold(tenant: Tenant) -> None:
     set_rule(tenant, rules.CONTRADICTIONS, 2, now=NOW)
     make_contradiction(tenant, now=NOW)
     evaluate_alerts(now=NOW)
@@ -171,7 +171,7 @@ def test_database_refuses_a_second_open_alert_of_a_rule(tenant: Tenant) -> None:
         Alert.objects.create(**row)
 
 
-def test_tenant_evaluated_longest_ago_is_first_and_one_that_fails_stops_nobody(
+def test_tenant_evaluated_longest_ago_is_first_and_a_failing_one_does_not_stop_others(
     tenant: Tenant, other_tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for each in (tenant, other_tenant):

@@ -162,7 +162,7 @@ def test_test_button_sends_now_and_shows_the_result(
     assert [delivery.state for delivery in deliveries_of(tenant)] == ["failed", "done"]
 
 
-def test_page_says_that_mail_is_not_configured(admin: Client, tenant: Tenant, settings: Any) -> None:
+def test_page_shows_that_mail_is_not_configured(admin: Client, tenant: Tenant, settings: Any) -> None:
     destination = add_destination(tenant, "ops@example.com", now=NOW)
     assert "Mail is not configured." in text_of(admin.get(page("alerts", tenant)))
     settings.EMAIL_URL = "smtp://mail.example"

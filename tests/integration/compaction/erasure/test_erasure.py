@@ -72,7 +72,7 @@ def test_memory_of_an_erased_session_goes_from_another_partition_too(tenant: Ten
     assert "Filed elsewhere." not in {row.content for row in rows_of(Memory, tenant)}
 
 
-def test_what_requests_record_while_an_erasure_runs_goes_too(tenant: Tenant) -> None:
+def test_rows_recorded_while_an_erasure_runs_are_erased_too(tenant: Tenant) -> None:
     plant(tenant)
     client, now = api_client(new_key(tenant, "write")), timezone.now()
     with tenant_scope(tenant.pk):
@@ -286,7 +286,7 @@ def test_receipt_names_nothing_and_notices_a_change(tenant: Tenant) -> None:
     assert not is_receipt_valid(erasure)
 
 
-def test_audit_says_who_erased_but_not_what(tenant: Tenant) -> None:
+def test_audit_log_names_who_erased_but_not_what(tenant: Tenant) -> None:
     plant(tenant)
     erasure = erase(tenant, partition=PERSON)
     entries = [row for row in rows_of(AuditEntry, tenant) if row.target_kind == "erasure"]

@@ -130,7 +130,7 @@ def test_policy_is_set_listed_and_removed(admin: Client, tenant: Tenant) -> None
         assert not RetentionPolicy.objects.exists()
 
 
-def test_policy_that_erases_at_once_says_so_first(admin: Client, tenant: Tenant) -> None:
+def test_policy_that_erases_immediately_shows_a_warning_first(admin: Client, tenant: Tenant) -> None:
     make_memory(tenant, now=timezone.now() - timedelta(days=40))
     url, policy = reverse("erasures", args=[tenant.pk]), {"partition": "", "days": 30, "age_from": "created"}
     confirmation = admin.post(url, policy).content.decode()

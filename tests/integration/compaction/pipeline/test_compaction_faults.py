@@ -224,13 +224,13 @@ def test_message_pinned_meanwhile_stays_and_new_ones_do_not_matter(
 ) -> None:
     first = stored_messages(tenant, session["id"])[0]
 
-    def meddle() -> None:
+    def pin_and_append() -> None:
         with tenant_scope(tenant.pk):
             message = Message.objects.for_tenant(tenant.pk).get(pk=first.pk)
             pin_message(message=message, pinned=True, by=BY, now=timezone.now())
         append(admin, session, *conversation(1, start=500))
 
-    once_at("checked", meddle, monkeypatch)
+    once_at("checked", pin_and_append, monkeypatch)
     assert orchestrator.run_compaction(tenant.pk, run.pk, now=timezone.now()).state == "applied"
     now_shown = message_texts(shown(tenant, session["id"]))
     assert first.content in now_shown

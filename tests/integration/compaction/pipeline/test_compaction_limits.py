@@ -128,7 +128,7 @@ def test_run_that_was_taken_over_ends_at_its_next_step(
     assert orchestrator.run_compaction(tenant.pk, run.pk, now=timezone.now()).state == ""
 
 
-def test_what_nobody_foresaw_ends_the_run_and_is_logged_without_text(
+def test_unexpected_error_ends_the_run_and_is_logged_without_text(
     admin: APIClient, tenant: Tenant, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     session = full_session(admin)
@@ -177,7 +177,7 @@ def test_proposal_that_comes_first_is_not_overtaken(admin: APIClient, tenant: Te
     assert {row.state for row in stored_compactions(tenant)} == {"failed", "proposed"}
 
 
-def test_the_later_compaction_is_rolled_back_first_whatever_the_clocks_say(admin: APIClient, tenant: Tenant) -> None:
+def test_the_later_compaction_is_rolled_back_first_whatever_the_clocks_show(admin: APIClient, tenant: Tenant) -> None:
     session = full_session(admin)
     first = compact(admin, session)["compaction"]
     with tenant_scope(tenant.pk):

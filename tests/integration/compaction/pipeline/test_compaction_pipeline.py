@@ -36,7 +36,7 @@ def admin(admin_key: str) -> APIClient:
     return api_client(admin_key)
 
 
-def test_session_shrinks_below_its_target_and_says_what_is_kept(api: APIClient, tenant: Tenant) -> None:
+def test_session_shrinks_below_its_target_and_reports_what_is_kept(api: APIClient, tenant: Tenant) -> None:
     session = full_session(api)
     before = read(api, session)
     assert before["pressure"] > 0.7
@@ -65,7 +65,7 @@ def order(number: int) -> dict[str, Any]:
     return user(text, name="Alex")
 
 
-def test_summary_stands_as_specified(api: APIClient, tenant: Tenant) -> None:
+def test_summary_has_the_specified_format(api: APIClient, tenant: Tenant) -> None:
     set_policy(tenant, summary_share=2 * JOURNAL_SHARE, retention_floor=0.0)  # it says more than the journal stores
     session = open_session(api, max_context_tokens=4_000)
     append(api, session, *map(order, range(100)))
@@ -164,7 +164,7 @@ def test_request_returns_an_event_that_shows_its_progress(api: APIClient) -> Non
     assert_problem(api.post(f"/api/v1/sessions/{session['id']}/compact", {}), 409, "already_running")
 
 
-def test_nothing_to_compact_says_why(api: APIClient) -> None:
+def test_session_without_anything_to_compact_shows_the_reason(api: APIClient) -> None:
     session = open_session(api, max_context_tokens=8_000)
     append(api, session, user("Hello."))
     assert_problem(api.post(f"/api/v1/sessions/{session['id']}/compact", {"wait": True}), 409, "nothing_to_compact")
@@ -195,7 +195,7 @@ def test_later_compaction_takes_earlier_statements_along(admin: APIClient, tenan
     assert {message.state for message in stored_messages(tenant, session["id"])} == {"live"}
 
 
-def test_statement_that_its_messages_do_not_hold_is_dropped_and_reported(admin: APIClient, tenant: Tenant) -> None:
+def test_statement_that_its_messages_do_not_support_is_dropped_and_reported(admin: APIClient, tenant: Tenant) -> None:
     session = full_session(admin)
     made = compact(admin, session)["compaction"]
     with tenant_scope(tenant.pk):
@@ -209,7 +209,7 @@ def test_statement_that_its_messages_do_not_hold_is_dropped_and_reported(admin: 
     assert made["generation"] == 1
 
 
-def test_audit_names_who_asked_and_who_decided(admin: APIClient, tenant: Tenant) -> None:
+def test_audit_log_names_who_requested_and_who_decided(admin: APIClient, tenant: Tenant) -> None:
     session = full_session(admin)
     made = compact(admin, session)["compaction"]
     review(admin, made, "rollback")

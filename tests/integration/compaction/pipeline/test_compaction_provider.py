@@ -116,7 +116,7 @@ def test_earlier_statements_are_sent_along_and_keep_their_messages(
         (saying('{"statements": [{"text": "Zebras dance upon Jupiter.", "messages": [1]}]}'), "unsupported"),
     ],
 )
-def test_model_that_fails_for_the_moment_is_asked_again_then_done_without(
+def test_model_that_fails_temporarily_is_retried_and_then_replaced_by_rules(
     admin: APIClient, tenant: Tenant, server: ChatServer, mode: ChatMode, code: str
 ) -> None:
     server.mode = mode
@@ -151,7 +151,7 @@ def test_model_that_refuses_for_good_is_done_without_at_once(
     assert stored_compactions(tenant)[0].is_fallback
 
 
-def test_waiting_time_that_is_asked_for_is_kept(admin: APIClient, tenant: Tenant, server: ChatServer) -> None:
+def test_requested_waiting_time_is_kept(admin: APIClient, tenant: Tenant, server: ChatServer) -> None:
     server.mode = failing_chat(429, Retry_After="90")
     _, run = queued(admin, tenant)
     assert orchestrator.run_compaction(tenant.pk, run.pk, now=timezone.now()).wait == timedelta(seconds=90)

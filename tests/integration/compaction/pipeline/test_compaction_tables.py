@@ -64,7 +64,7 @@ def test_two_compactions_of_one_session_cannot_be_open_at_once(tenant: Tenant) -
         assert "session_has_one_open_run" in refused(lambda: Run.objects.create(compaction=first, **run))
 
 
-def test_applied_compaction_says_when_and_never_grows(tenant: Tenant) -> None:
+def test_database_rejects_an_applied_compaction_without_a_time_or_with_more_tokens(tenant: Tenant) -> None:
     now = timezone.now()
     with tenant_scope(tenant.pk):
         session = new_session(tenant)

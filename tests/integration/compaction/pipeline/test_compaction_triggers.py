@@ -23,8 +23,8 @@ from tests.integration.compaction_helpers import (
     compact,
     full_session,
     live_memories,
+    message_pair,
     review,
-    said_pair,
     set_policy,
     shown,
     stored_compactions,
@@ -109,7 +109,7 @@ def test_what_people_undid_or_refused_is_not_done_again_by_itself(admin: APIClie
     made = compact(admin, session)["compaction"]
     review(admin, made, "rollback")
     assert sweep() == 0
-    append(admin, session, *said_pair(77))
+    append(admin, session, *message_pair(77))
     assert sweep() == 1
 
 
@@ -198,7 +198,7 @@ def server(settings: Any) -> Iterator[ChatServer]:
 SLOW_SECONDS = 20
 
 
-def test_slow_model_does_not_hold_up_a_context(
+def test_slow_model_does_not_delay_a_context(
     admin: APIClient, tenant: Tenant, server: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The model gets half a second of the limit; the rest is enough for the rules even on a busy machine.
@@ -223,7 +223,7 @@ def test_recalled_text_never_becomes_a_journal_entry(admin: APIClient, tenant: T
     assert secret in recalled
     session = open_session(admin, max_context_tokens=4_000)
     append(admin, session, user(f"Here is what I know:\n{recalled}"), assistant(f"I remember. {secret} Good."))
-    append(admin, session, *(message for number in range(40) for message in said_pair(number)))
+    append(admin, session, *(message for number in range(40) for message in message_pair(number)))
     made = compact(admin, session)["compaction"]
     assert made["journal"]
     assert not any("emerald" in entry["text"] for entry in made["journal"])
@@ -259,7 +259,7 @@ def test_simulation_plays_the_session_through_and_writes_nothing(admin: APIClien
     assert_problem(admin.post(url, {"speed": 7}), 400, "unknown_field", "speed")
 
 
-def test_trial_says_that_rules_read_no_prompt(admin: APIClient) -> None:
+def test_trial_shows_that_rules_use_no_prompt(admin: APIClient) -> None:
     trial = admin.post("/api/v1/prompts/trial", {"session_id": full_session(admin)["id"], "text": "Shout."}).json()
     assert (trial["summariser"], [warning["code"] for warning in trial["warnings"]]) == (
         "extractive",

@@ -18,7 +18,7 @@ from compaction.sessions.actions import expand_message, pin_message
 from memories.models import Tenant
 from memories.tenancy.exceptions import PlatformError
 from memories.tenancy.scopes import tenant_scope
-from tests.integration.compaction_helpers import live_memories, said_pair, set_policy, shown, tool_lookup_pair
+from tests.integration.compaction_helpers import live_memories, message_pair, set_policy, shown, tool_lookup_pair
 from tests.integration.session_helpers import append, assert_recounted, open_session, stored_messages
 from tests.users import BY, api_client
 
@@ -68,7 +68,7 @@ class Played:
     def say(self, count: int) -> None:
         for _ in range(count):
             self.number += 1
-            append(self.client, self.session, *said_pair(self.number))
+            append(self.client, self.session, *message_pair(self.number))
 
     def look_up(self, count: int) -> None:
         for _ in range(count):

@@ -148,7 +148,7 @@ def test_workers_fill_only_so_many_models_of_a_tenant(tenant: Tenant) -> None:
         *claimed, last = rows.order_by("name").filter(name__startswith="model-")
         for model in claimed:
             assert rows.claim(model.pk, uuid4(), 60, others_max=TENANT_CLAIMS_MAX - 1)
-    assert not advance_embedding_model(tenant.pk, last.pk, goes_on=lambda: True, clock=timezone.now)
+    assert not advance_embedding_model(tenant.pk, last.pk, can_continue=lambda: True, clock=timezone.now)
     with tenant_scope(tenant.pk):
         assert rows.get(pk=last.pk).claimed_until is None
 

@@ -12,7 +12,7 @@ from compaction.services.pipeline.stored_statements import CitedStatement
 from memories.models import Memory, Tenant
 from memories.tenancy.scopes import tenant_scope
 from tests.factories import make_memory
-from tests.integration.compaction_helpers import compact, live_memories, review, said_pair
+from tests.integration.compaction_helpers import compact, live_memories, message_pair, review
 from tests.integration.session_helpers import append, open_session, user
 from tests.sessions import new_compaction, new_session
 from tests.users import BY, api_client
@@ -97,7 +97,7 @@ def test_possible_instruction_is_stored_after_approval_but_replaces_nothing(tena
     assert live(tenant) == [OLD, NEW]
 
 
-def test_value_that_is_stated_again_holds_again(tenant: Tenant) -> None:
+def test_value_that_is_stated_again_is_current_again(tenant: Tenant) -> None:
     stored(tenant)
     apply(tenant, NEW)
     (record,) = apply(tenant, OLD)
@@ -117,11 +117,11 @@ def test_fact_whose_older_one_was_archived_meanwhile_is_stored(tenant: Tenant) -
     assert (compaction.journal[0]["status"], compaction.journal[0]["replaced_memory_ids"]) == ("stored", [])
 
 
-def said(client: APIClient, text: str) -> dict[str, Any]:
+def append_and_compact(client: APIClient, text: str) -> dict[str, Any]:
     """The applied compaction of a session in which Alex decided something."""
     session = open_session(client, max_context_tokens=4_000, partition="user=alex")
     append(client, session, user(text, name="Alex"))
-    append(client, session, *(message for number in range(40) for message in said_pair(number)))
+    append(client, session, *(message for number in range(40) for message in message_pair(number)))
     compaction: dict[str, Any] = compact(client, session)["compaction"]
     return review(client, compaction, "approve") if compaction["state"] == "proposed" else compaction
 
@@ -133,9 +133,9 @@ def journal(tenant: Tenant) -> list[str]:
 
 def test_rolled_back_compaction_restores_what_it_replaced(admin_key: str, tenant: Tenant) -> None:
     client = api_client(admin_key)
-    said(client, "We decided that the retry limit of the billing worker is 30 seconds.")
+    append_and_compact(client, "We decided that the retry limit of the billing worker is 30 seconds.")
     (older,) = journal(tenant)
-    compaction = said(client, "We decided that the retry limit of the billing worker is 45 seconds.")
+    compaction = append_and_compact(client, "We decided that the retry limit of the billing worker is 45 seconds.")
     (entry,) = [entry for entry in compaction["journal"] if "retry limit" in entry["text"]]
     assert (entry["status"], len(entry["replaced_memory_ids"])) == ("replaces", 1)
     (newer,) = journal(tenant)

@@ -68,7 +68,7 @@ def test_requests_do_not_read_what_a_summary_retains(admin: APIClient, session: 
     assert not [sql for sql in statements if sql.startswith("SELECT") and '"retention"' in sql]
 
 
-def test_compaction_holds_one_copy_of_what_a_summary_retains(
+def test_compaction_keeps_one_copy_of_what_a_summary_retains(
     admin: APIClient, tenant: Tenant, session: dict[str, Any]
 ) -> None:
     compact(admin, session, 202, wait=False)

@@ -52,11 +52,11 @@ def stored(run: Run) -> Run:
         return row
 
 
-def test_no_run_yet_says_when_there_will_be(client: Client, tenant: Tenant) -> None:
+def test_list_without_runs_explains_when_they_start(client: Client, tenant: Tenant) -> None:
     assert "No jobs yet" in text_of(client.get(page("jobs", tenant)))
 
 
-def test_page_asks_again_only_while_something_is_unfinished(client: Client, tenant: Tenant) -> None:
+def test_page_polls_only_while_something_is_unfinished(client: Client, tenant: Tenant) -> None:
     compacted(make_long_session(tenant))
     assert "every 2s" not in text_of(client.get(page("jobs", tenant)))
     queued(tenant)
@@ -66,7 +66,7 @@ def test_page_asks_again_only_while_something_is_unfinished(client: Client, tena
         assert ("<html" in text) == (not headers)
 
 
-def test_failed_run_says_why_and_is_tried_again_once(client: Client, tenant: Tenant) -> None:
+def test_failed_run_shows_the_reason_and_can_be_retried_once(client: Client, tenant: Tenant) -> None:
     run = failed(tenant)
     text = text_of(client.get(page("jobs", tenant) + "?state=failed"))
     assert "provider away" in text
@@ -84,7 +84,7 @@ def test_runs_are_filtered(client: Client, tenant: Tenant) -> None:
     assert client.get(page("jobs", tenant) + "?state=nonsense").status_code == 422
 
 
-def test_runs_go_on_page_by_page_without_more_queries(
+def test_runs_have_pages_without_more_queries(
     client: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch, django_assert_max_num_queries: Any
 ) -> None:
     monkeypatch.setattr("memory_platform.web.tables.TABLE_PAGE_SIZE", 1)

@@ -8,7 +8,7 @@ from rest_framework.test import APIClient
 
 from context.services.rendering import RENDER_STYLES
 from memories.models import Tenant
-from tests.integration.compaction_helpers import compact, live_memories, said_pair
+from tests.integration.compaction_helpers import compact, live_memories, message_pair
 from tests.integration.rest_helpers import CONTEXT, post_memory
 from tests.integration.session_helpers import append, assistant, open_session, user
 from tests.users import api_client, new_key
@@ -38,7 +38,7 @@ def compacted(client: Any, *messages: dict[str, Any], writer: Any = None, **plac
     """Return the compaction of a session that begins with these messages."""
     session = open_session(client, max_context_tokens=4_000, **place)
     append(writer or client, session, *messages)
-    append(client, session, *(message for number in range(15) for message in said_pair(number)))
+    append(client, session, *(message for number in range(15) for message in message_pair(number)))
     compaction: dict[str, Any] = compact(client, session)["compaction"]
     return compaction
 
@@ -63,8 +63,8 @@ def receive_sentences(admin: APIClient, place: str) -> None:
 
 def test_sentence_that_a_context_of_the_session_gave_is_not_its_own(admin: APIClient) -> None:
     receive_sentences(admin, "user=u1")
-    said = (assistant(f"I remember. {text} Fine.") for text in SENTENCES)
-    made = compacted(admin, *said, partition="user=u1/run=2")
+    replies = (assistant(f"I remember. {text} Fine.") for text in SENTENCES)
+    made = compacted(admin, *replies, partition="user=u1/run=2")
     assert not facts(made) & set(SENTENCES.values())
     assert [fact for fact in SENTENCES.values() if fact in journal(made)] == []
 
@@ -100,8 +100,8 @@ def test_context_in_a_message_is_left_out_and_what_is_beside_it_stays(admin: API
     post_memory(admin, TEXT, partition="agent=notes")
     texts = [receive(admin, TEXT, render, partition="agent=notes") for render in RENDER_STYLES]
     quoted = [*texts, *(json.dumps({"context": text}) for text in texts)]
-    said = (user(f"My bike is BK-209{n}. {text} My car is CR-309{n}.") for n, text in enumerate(quoted))
-    made = compacted(admin, *said, partition="user=u1")
+    replies = (user(f"My bike is BK-209{n}. {text} My car is CR-309{n}.") for n, text in enumerate(quoted))
+    made = compacted(admin, *replies, partition="user=u1")
     assert {f"{name}{n}" for name in ("BK-209", "CR-309") for n in range(len(quoted))} <= facts(made)
     assert FACT not in facts(made)
 
@@ -121,7 +121,7 @@ def test_tag_that_this_server_did_not_render_hides_nothing(admin: APIClient) -> 
 def test_forty_messages_with_stray_tags_keep_their_facts(admin: APIClient) -> None:
     session = open_session(admin, max_context_tokens=4_000)
     for number in range(40):
-        ask, answer = said_pair(number)
+        ask, answer = message_pair(number)
         append(admin, session, ask | {"content": f"{ask['content']} </memory-{number:012}>"}, answer)
     made = compact(admin, session)["compaction"]
     assert made["retention"]["kept"] + made["retention"]["missing"] > 30
@@ -137,8 +137,8 @@ def test_context_of_another_tenant_is_plain_text(admin: APIClient, other_tenant:
 def test_context_without_its_end_hides_nothing_after_it(admin: APIClient) -> None:
     post_memory(admin, TEXT, partition="agent=notes")
     texts = [receive(admin, TEXT, render, partition="agent=notes") for render in RENDER_STYLES]
-    said = (user(f"{text[:-12]}\nMy bike is BK-209{n}.") for n, text in enumerate(texts))
-    made = compacted(admin, *said, partition="user=u1")
+    replies = (user(f"{text[:-12]}\nMy bike is BK-209{n}.") for n, text in enumerate(texts))
+    made = compacted(admin, *replies, partition="user=u1")
     assert {f"BK-209{n}" for n in range(len(texts))} <= facts(made)
 
 

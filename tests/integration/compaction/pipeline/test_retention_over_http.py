@@ -119,7 +119,7 @@ def test_lost_number_alone_does_not_wait_below_a_low_floor(admin: APIClient, ten
     assert made["state"] == "applied"
 
 
-def test_what_is_only_asked_does_not_count(admin: APIClient, tenant: Tenant) -> None:
+def test_questions_do_not_count_as_facts(admin: APIClient, tenant: Tenant) -> None:
     texts = ("Is the order MV-20931 here?", "The deposit is 40 EUR.")
     made = compact(admin, session_of(admin, *texts))["compaction"]
     facts = {fact["text"] for fact in (*made["kept"], *made["missing"])}
@@ -139,7 +139,7 @@ def test_what_is_only_asked_does_not_count(admin: APIClient, tenant: Tenant) -> 
         ),
     ],
 )
-def test_retention_that_rules_cannot_tell_is_not_measured_and_waits(
+def test_retention_that_rules_cannot_judge_is_not_measured_and_awaits_review(
     admin: APIClient, tenant: Tenant, texts: tuple[str, ...], chatter: str, reason: str
 ) -> None:
     made = compact(admin, session_of(admin, *texts, chatter=chatter))["compaction"]

@@ -144,7 +144,7 @@ def test_summary_with_all_its_constraints_is_applied_without_one(admin: APIClien
     assert queued(admin) == []
 
 
-def test_proposal_says_that_it_lost_a_constraint_and_leaves_the_queue_once_approved(
+def test_proposal_shows_that_it_lost_a_constraint_and_leaves_the_queue_when_approved(
     admin: APIClient, tenant: Tenant
 ) -> None:
     set_policy(tenant, **LOSSY, decision="review")
@@ -175,7 +175,7 @@ def test_edit_that_removes_a_constraint_puts_it_into_the_queue(admin: APIClient,
     assert queued(admin) == [made["id"]]
 
 
-def test_constraint_that_an_earlier_summary_lost_is_new_only_if_it_is_said_again(
+def test_constraint_that_an_earlier_summary_lost_is_new_only_if_it_is_stated_again(
     admin: APIClient, tenant: Tenant
 ) -> None:
     set_policy(tenant, **LOSSY)

@@ -86,7 +86,7 @@ def test_page_shows_what_another_reviewer_did_meanwhile(
     assert "What you see is older" not in beat(olga, tenant, as_decided(proposal))
 
 
-def test_poll_that_says_nothing_of_what_it_saw_is_refused(olga: Client, tenant: Tenant, proposal: Compaction) -> None:
+def test_poll_without_the_time_that_it_saw_is_refused(olga: Client, tenant: Tenant, proposal: Compaction) -> None:
     address = page("compaction-presence", tenant, proposal.pk)
     assert olga.post(address, {"state": "lost", "edit_version": "0"}).status_code == 422
     assert olga.post(address).status_code == 422

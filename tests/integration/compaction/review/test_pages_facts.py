@@ -30,7 +30,7 @@ def live_texts(tenant: Tenant) -> set[str]:
         return {text for _, text in Memory.objects.for_tenant(tenant.pk).unarchived().contents()}
 
 
-def test_struck_fact_is_not_stored_and_approvals_say_how_many_were(
+def test_struck_fact_is_not_stored_and_approvals_report_the_number(
     client: Client, tenant: Tenant, proposal: Compaction
 ) -> None:
     strike = page("compaction-strike", tenant, proposal.pk)

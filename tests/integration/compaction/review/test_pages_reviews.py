@@ -41,13 +41,13 @@ def proposal(tenant: Tenant) -> Compaction:
     return compaction
 
 
-def test_empty_queue_says_when_something_waits(client: Client, tenant: Tenant) -> None:
+def test_empty_queue_explains_what_awaits_review(client: Client, tenant: Tenant) -> None:
     text = text_of(client.get(page("reviews", tenant)))
     assert "No reviews waiting" in text
     assert "No session has been compacted yet" in text
 
 
-def test_queue_holds_what_waits_and_what_was_applied(client: Client, tenant: Tenant) -> None:
+def test_queue_contains_proposals_and_applied_compactions(client: Client, tenant: Tenant) -> None:
     applied = applied_at_once(make_long_session(tenant))
     under_review(tenant)
     waiting = compacted(make_long_session(tenant))
@@ -99,7 +99,7 @@ def test_query_count_of_a_review_does_not_grow(
         client.get(page("compaction", tenant, long.pk))
 
 
-def test_originals_go_on_page_by_page(
+def test_original_messages_have_pages(
     client: Client, tenant: Tenant, proposal: Compaction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("compaction.review.review_page.ORIGINALS_PAGE", 10)

@@ -57,7 +57,7 @@ def test_place_in_the_queue_leads_on_and_back(client: Client, tenant: Tenant, qu
     assert "Review 2 of 3" in text_of(shown(client, tenant, second, "?order=nonsense&last=x"))
 
 
-def test_queue_is_shown_in_the_order_asked_for(client: Client, tenant: Tenant, queue: list[Compaction]) -> None:
+def test_queue_is_shown_in_the_requested_order(client: Client, tenant: Tenant, queue: list[Compaction]) -> None:
     def listed(query: str, **headers: str) -> list[Compaction]:
         return list(client.get(page("reviews", tenant) + query, headers=headers).context["queue"].waiting)
 
@@ -184,18 +184,18 @@ def test_text_is_tried_while_typed_and_nothing_is_stored(client: Client, tenant:
     assert {fact.text for fact in found.missing_facts} <= {fact["text"] for fact in saved.retention["missing"]}
 
 
-@pytest.mark.parametrize(("text", "said"), [(" \n ", "must not be blank"), ("so much " * 9_000, "not be shorter")])
-def test_text_that_cannot_be_saved_says_so_while_it_is_typed(
-    text: str, said: str, client: Client, tenant: Tenant, proposal: Compaction
+@pytest.mark.parametrize(("text", "error"), [(" \n ", "must not be blank"), ("so much " * 9_000, "not be shorter")])
+def test_text_that_cannot_be_saved_shows_an_error_while_it_is_typed(
+    text: str, error: str, client: Client, tenant: Tenant, proposal: Compaction
 ) -> None:
     address = page("compaction-trial", tenant, proposal.pk)
     response = client.post(address, {"text": text, "edit_version": "0"}, headers=HTMX)
     assert response.status_code == 422
-    assert said in text_of(response)
+    assert error in text_of(response)
     assert client.post(address).status_code == 422
 
 
-def made_anew(client: Client, tenant: Tenant, proposal: Compaction) -> Compaction:
+def regenerate(client: Client, tenant: Tenant, proposal: Compaction) -> Compaction:
     client.post(page("compaction-regenerate", tenant, proposal.pk))
     with tenant_scope(tenant.pk):
         run = Run.objects.for_tenant(tenant.pk).open().get()
@@ -209,7 +209,7 @@ def test_two_proposals_are_compared_and_the_earlier_one_is_taken(
     client: Client, tenant: Tenant, proposal: Compaction
 ) -> None:
     client.post(page("compaction", tenant, proposal.pk), {"text": "Ida asked about INV-7731.", "edit_version": "0"})
-    newer = made_anew(client, tenant, proposal)
+    newer = regenerate(client, tenant, proposal)
     assert (as_decided(proposal).state, newer.state) == ("superseded", "proposed")
     for one in (proposal, newer):
         assert page("compaction-compare", tenant, one.pk) in text_of(shown(client, tenant, one))
@@ -225,7 +225,7 @@ def test_two_proposals_are_compared_and_the_earlier_one_is_taken(
 
 
 def test_equal_proposals_are_shown_as_equal(client: Client, tenant: Tenant, proposal: Compaction) -> None:
-    newer = made_anew(client, tenant, proposal)
+    newer = regenerate(client, tenant, proposal)
     response = client.get(page("compaction-compare", tenant, newer.pk))
     assert "None: both texts are the same." in text_of(response)
     assert "word by word" not in text_of(response)

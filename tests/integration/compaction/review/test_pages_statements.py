@@ -38,7 +38,7 @@ def proposal(tenant: Tenant) -> Compaction:
     return compaction
 
 
-def changed(compaction: Compaction, **fields: Any) -> Compaction:
+def update_compaction(compaction: Compaction, **fields: Any) -> Compaction:
     with tenant_scope(compaction.tenant_id):
         Compaction.objects.for_tenant(compaction.tenant_id).filter(pk=compaction.pk).update(**fields)
     return as_decided(compaction)
@@ -61,9 +61,11 @@ def test_summary_of_a_session_that_crosses_midnight_has_candidates(tenant: Tenan
     assert compaction.candidates
 
 
-def test_each_sentence_says_its_kind_and_what_it_replaces(client: Client, tenant: Tenant, proposal: Compaction) -> None:
+def test_each_sentence_shows_its_kind_and_what_it_replaces(
+    client: Client, tenant: Tenant, proposal: Compaction
+) -> None:
     first = {**proposal.statements[0], "kind": "decision", "replaces": ["Mina: Ten seconds are enough."]}
-    changed(proposal, statements=[first, *proposal.statements[1:]])
+    update_compaction(proposal, statements=[first, *proposal.statements[1:]])
     text = text_of(client.get(page("compaction", tenant, proposal.pk)))
     sentence = text[text.index('id="s-1"') : text.index('id="s-2"')]
     assert ">Decision<" in sentence
@@ -72,7 +74,7 @@ def test_each_sentence_says_its_kind_and_what_it_replaces(client: Client, tenant
 
 def test_records_from_before_show_as_facts(client: Client, tenant: Tenant, proposal: Compaction) -> None:
     old = [{name: one[name] for name in one if name != "replaces"} | {"kind": "opinion"} for one in proposal.statements]
-    changed(proposal, statements=old, candidates=[], summary_budget_tokens=0)
+    update_compaction(proposal, statements=old, candidates=[], summary_budget_tokens=0)
     text = text_of(client.get(page("compaction", tenant, proposal.pk)))
     assert ">Fact<" in text
     assert 'id="candidates"' not in text
@@ -102,7 +104,7 @@ def test_removed_sentence_becomes_the_first_candidate_and_returns_by_undo(client
 def test_candidate_is_added_when_it_fits_and_lacks_tokens_when_not(
     client: Client, tenant: Tenant, proposal: Compaction
 ) -> None:
-    full = changed(proposal, summary_budget_tokens=proposal.summary_token_count)
+    full = update_compaction(proposal, summary_budget_tokens=proposal.summary_token_count)
     review = client.get(page("compaction", tenant, full.pk)).context["review"]
     candidate = review.candidates[0]
     assert candidate.lacking == candidate.tokens
@@ -111,7 +113,7 @@ def test_candidate_is_added_when_it_fits_and_lacks_tokens_when_not(
     refused = text_of(response)
     assert re.search(rf"tokens are over the summary(?:'|&#x27;)s budget of {full.summary_budget_tokens:,}", refused)
     assert as_decided(full).edit_version == 0
-    changed(full, summary_budget_tokens=full.summary_token_count + 100)
+    update_compaction(full, summary_budget_tokens=full.summary_token_count + 100)
     assert swap(client, full, add=1).status_code == 200
     after = as_decided(full)
     assert set(texts(after.statements)) == {*texts(full.statements), full.candidates[0]["text"]}
@@ -122,7 +124,7 @@ def test_candidate_is_added_when_it_fits_and_lacks_tokens_when_not(
 def test_candidate_is_swapped_for_the_sentence_that_the_page_names(
     client: Client, tenant: Tenant, proposal: Compaction
 ) -> None:
-    full = changed(proposal, summary_budget_tokens=proposal.summary_token_count + 5)
+    full = update_compaction(proposal, summary_budget_tokens=proposal.summary_token_count + 5)
     review = client.get(page("compaction", tenant, full.pk)).context["review"]
     candidate = next(one for one in review.candidates if one.lacking)
     assert candidate.swap_for is not None
@@ -164,7 +166,7 @@ def test_impossible_swap_changes_nothing(client: Client, proposal: Compaction) -
 
 
 def test_last_sentence_stays(client: Client, tenant: Tenant, proposal: Compaction) -> None:
-    only = changed(proposal, statements=proposal.statements[:1], summary_text=proposal.statements[0]["text"])
+    only = update_compaction(proposal, statements=proposal.statements[:1], summary_text=proposal.statements[0]["text"])
     assert 'aria-label="Remove sentence 1"' not in text_of(client.get(page("compaction", tenant, only.pk)))
     assert "must not be blank" in text_of(swap(client, only, remove=1))
     assert as_decided(only).summary_text == only.summary_text

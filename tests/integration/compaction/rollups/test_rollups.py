@@ -55,7 +55,7 @@ def summaries(tenant: Tenant, path: str) -> list[PartitionSummary]:
         return list(PartitionSummary.objects.for_tenant(tenant.pk).of_partition(path).order_by("style", "version"))
 
 
-def test_roll_up_keeps_what_the_memories_say_within_its_budget(tenant: Tenant) -> None:
+def test_roll_up_keeps_statements_of_memories_within_its_budget(tenant: Tenant) -> None:
     facts(tenant)
     for style, tokens in (("compact", 120), ("detailed", 600)):
         done = roll_up_partition(tenant.pk, place(tenant, "user=alex/topic=life").pk, style, now=LATER)
@@ -275,7 +275,7 @@ def test_rules_write_the_roll_up_where_the_model_fails_and_it_is_marked(
     assert (shown["summariser"], shown["is_fallback"]) == ("extractive", True)
 
 
-def test_roll_up_is_asked_for_over_rest(tenant: Tenant, api: Any, other_tenant: Tenant) -> None:
+def test_roll_up_is_requested_over_rest(tenant: Tenant, api: Any, other_tenant: Tenant) -> None:
     facts(tenant)
     address = "/api/v1/partitions/user%3Dalex%2Ftopic%3Dlife/roll-up"
     answer = api.post(address, {"style": "compact"}, format="json")

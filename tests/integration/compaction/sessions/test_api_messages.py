@@ -53,8 +53,8 @@ def test_messages_are_in_their_order_with_their_tokens(api: APIClient, session: 
         (1, "assistant", "created"),
         (2, "tool", "created"),
     ]
-    said = ["Alex\nHow warm is it?", json.dumps(calls["tool_calls"]), f"search\n{LONG}"]
-    assert [row["tokens"] for row in rows] == [count_tokens(text, "o200k_base") for text in said]
+    texts = ["Alex\nHow warm is it?", json.dumps(calls["tool_calls"]), f"search\n{LONG}"]
+    assert [row["tokens"] for row in rows] == [count_tokens(text, "o200k_base") for text in texts]
     assert rows[1]["tool_calls"] == calls["tool_calls"]
     assert answer["context_tokens"] == sum(row["tokens"] for row in rows)
     parts = read(api, session)["pressure_parts"]
@@ -143,7 +143,7 @@ def test_five_hundred_messages_are_appended_in_a_constant_number_of_queries(
     assert [row["sequence"] for row in rows] == list(range(500))
 
 
-def test_result_answers_a_call_once_wherever_it_stands(api: APIClient, session: dict[str, Any]) -> None:
+def test_result_answers_a_call_once_at_any_position(api: APIClient, session: dict[str, Any]) -> None:
     append(api, session, calling("call_1"))
     rows = append(api, session, tool_result_body("call_1"), calling("call_2"), tool_result_body("call_2"))
     assert [row["tool_call_id"] for row in rows] == ["call_1", "", "call_2"]

@@ -90,7 +90,7 @@ def test_what_cannot_change_is_an_unknown_field(api: APIClient, changes: dict[st
     assert_problem(api.patch(f"{SESSIONS}/{session['id']}", changes), 400, "unknown_field", next(iter(changes)))
 
 
-def test_closed_session_is_gone_until_it_is_restored(api: APIClient) -> None:
+def test_closed_session_is_not_found_until_it_is_restored(api: APIClient) -> None:
     session = open_session(api)
     append(api, session, user("Hello"))
     url = f"{SESSIONS}/{session['id']}"

@@ -33,7 +33,7 @@ def listed(client: Client, tenant: Tenant, **query: Any) -> list[Any]:
     return [row.pk for row, _ in rows]
 
 
-def test_no_session_yet_says_how_one_comes_about(client: Client, tenant: Tenant) -> None:
+def test_empty_session_list_explains_how_to_open_one(client: Client, tenant: Tenant) -> None:
     text = text_of(client.get(page("sessions", tenant)))
     assert "No sessions yet" in text
     assert "curl -X POST http://testserver/api/v1/sessions" in text
@@ -99,7 +99,7 @@ def test_filter_that_is_none_is_answered_422(query: str, client: Client, tenant:
 
 
 @pytest.mark.parametrize("sort", ["", "opened", "-pressure", "-tokens", "messages"])
-def test_sessions_go_on_page_by_page_without_more_queries(
+def test_sessions_have_pages_without_more_queries(
     sort: str, client: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch, django_assert_max_num_queries: Any
 ) -> None:
     monkeypatch.setattr("memory_platform.web.tables.TABLE_PAGE_SIZE", 2)
@@ -130,7 +130,7 @@ def test_session_shows_its_messages_in_order_with_the_preserve_window(client: Cl
         assert ("<html" in text) == (not headers)
 
 
-def test_empty_session_says_how_messages_come(client: Client, tenant: Tenant) -> None:
+def test_empty_session_explains_how_to_add_messages(client: Client, tenant: Tenant) -> None:
     session = make_long_session(tenant, turns=0)
     assert "No messages yet" in text_of(client.get(page("session", tenant, session.pk)))
 
@@ -237,7 +237,7 @@ def test_query_count_of_a_session_does_not_grow(
         client.get(page("session", tenant, long.pk))
 
 
-def test_dry_run_says_what_would_leave_and_changes_nothing(client: Client, tenant: Tenant) -> None:
+def test_dry_run_reports_what_would_leave_and_changes_nothing(client: Client, tenant: Tenant) -> None:
     session = make_long_session(tenant)
     shown = client.get(page("session-compact", tenant, session.pk))
     text = text_of(shown)
@@ -249,7 +249,7 @@ def test_dry_run_says_what_would_leave_and_changes_nothing(client: Client, tenan
     assert {row.state for row in messages_of(session)} == {"live"}
 
 
-def test_compaction_is_asked_for_once(client: Client, tenant: Tenant) -> None:
+def test_compaction_is_requested_once(client: Client, tenant: Tenant) -> None:
     session = make_long_session(tenant)
     address = page("session-compact", tenant, session.pk)
     assert client.post(address)["Location"] == page("session", tenant, session.pk)
@@ -261,7 +261,7 @@ def test_compaction_is_asked_for_once(client: Client, tenant: Tenant) -> None:
     assert "already being compacted" in text_of(again)
 
 
-def test_session_with_nothing_to_compact_says_why(client: Client, tenant: Tenant) -> None:
+def test_session_with_nothing_to_compact_shows_the_reason(client: Client, tenant: Tenant) -> None:
     session = make_long_session(tenant, turns=2)
     address = page("session-compact", tenant, session.pk)
     assert "Nothing to compact" in text_of(client.get(address))

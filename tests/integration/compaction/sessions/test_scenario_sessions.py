@@ -53,12 +53,12 @@ def admin(admin_key: str) -> APIClient:
     return api_client(admin_key)
 
 
-def test_long_session_never_overflows_forgets_or_loses_a_byte(
+def test_long_session_never_exceeds_its_budget_or_loses_text(
     admin: APIClient, tenant: Tenant, clock: MovingClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, logger="compaction")
     data = conversation_data()
-    played = lived_through(admin, tenant, clock, data)
+    played = play_session(admin, tenant, clock, data)
     emergencies_were_logged(played, caplog)
     compactions_happened_when_the_policy_says(played)
     no_summary_was_made_where_masking_suffices(played)
@@ -68,7 +68,7 @@ def test_long_session_never_overflows_forgets_or_loses_a_byte(
     every_compaction_is_undone_in_reverse_order(played)
 
 
-def lived_through(client: APIClient, tenant: Tenant, clock: MovingClock, data: dict[str, Any]) -> PlayedSession:
+def play_session(client: APIClient, tenant: Tenant, clock: MovingClock, data: dict[str, Any]) -> PlayedSession:
     """Play every session of the conversation at its time; `Played` checks each context requested meanwhile."""
     played, is_expanded = PlayedSession(client, tenant, clock, WINDOW), False
     for at, rows in islice(session_sittings(data), SITTINGS):
@@ -182,8 +182,8 @@ def facts_are_still_found(played: PlayedSession, data: dict[str, Any]) -> None:
             significant_words(" ".join(block["text"] for block in context["blocks"] if block["kind"] == kind))
             for kind in ("session_summary", "memory")
         )
-        for name, held in (("summary", summary), ("memories", memories), ("either", summary | memories)):
-            found[name].append(len(words & held) / len(words))
+        for name, contained_words in (("summary", summary), ("memories", memories), ("either", summary | memories)):
+            found[name].append(len(words & contained_words) / len(words))
     shares = {name: sum(each) / len(each) for name, each in found.items()}
     floors = {"summary": FLOOR_SUMMARY, "memories": FLOOR_MEMORIES, "either": FLOOR_EITHER}
     assert {name: share for name, share in shares.items() if share < floors[name]} == {}
@@ -232,7 +232,7 @@ def every_compaction_is_undone_in_reverse_order(played: PlayedSession) -> None:
         back = review(played.client, row, "rollback", reason="Undone in a test.")
         assert (back["state"], back["generation"]) == ("rolled_back", row["generation"])
         shown = played.everything()
-        since = played.rows[before.said :]
+        since = played.rows[before.message_count :]
         assert shown.messages[: len(before.messages)] == before.messages
         assert _texts(shown.messages[len(before.messages) :]) == [each["content"] for each in before.waiting + since]
         assert shown.tokens == before.tokens + sum(each["tokens"] for each in since)

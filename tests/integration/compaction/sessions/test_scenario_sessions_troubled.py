@@ -55,7 +55,7 @@ pytestmark = pytest.mark.long
 WINDOW = 1_600
 MESSAGES = 120
 #: How the model responds during each compaction, and the code of its failure; "" if it works.
-LEGS: list[tuple[ChatMode, str]] = [
+PHASES: list[tuple[ChatMode, str]] = [
     (answering, ""),
     (slow_chat(0.6), "timeout"),
     (failing_chat(429, Retry_After="20"), "rate_limited"),
@@ -70,9 +70,9 @@ def admin(admin_key: str) -> APIClient:
     return api_client(admin_key)
 
 
-def answer_by(server: ChatServer, settings: Any, leg: tuple[ChatMode, str]) -> None:
+def answer_by(server: ChatServer, settings: Any, phase: tuple[ChatMode, str]) -> None:
     """Set the model's behaviour; only a late model gets a short time limit, or a busy machine would seem late."""
-    server.mode, code = leg
+    server.mode, code = phase
     settings.LLM_TIMEOUT_SECONDS = 0.3 if code == "timeout" else 30.0
 
 
@@ -100,19 +100,19 @@ def test_model_that_fails_in_every_way_in_turn_never_leaves_a_session_over_budge
 ) -> None:
     set_policy(tenant, emergency_threshold=0.95, preserve_messages=8, retention_floor=0.0)
     played = PlayedSession(admin, tenant, clock, WINDOW)
-    legs = 0
+    phase_count = 0
     for rows in short_sittings():
         played.say(rows)
         if played.read()["pressure"] < SLEEP_PRESSURE:
             continue
-        leg = LEGS[legs % len(LEGS)]
-        answer_by(server, settings, leg)
+        phase = PHASES[phase_count % len(PHASES)]
+        answer_by(server, settings, phase)
         request_count = len(server.requests)
         if not played.slept(hours=1):
             continue  # the preserved messages alone need too much, or the span is too small
-        one_leg_is_as_it_should_be(played, leg[1], len(server.requests) - request_count)
-        legs += 1
-    assert legs >= len(LEGS)
+        check_phase(played, phase[1], len(server.requests) - request_count)
+        phase_count += 1
+    assert phase_count >= len(PHASES)
     assert len(played.rows) >= MESSAGES - 10
     assert {run.state for run in stored_runs(tenant)} == {"done"}
     for row in reversed(played.compactions()):
@@ -124,7 +124,7 @@ def test_model_that_fails_in_every_way_in_turn_never_leaves_a_session_over_budge
     assert [message.get("content") or "" for message in shown] == [row["content"] for row in played.rows]
 
 
-def one_leg_is_as_it_should_be(played: PlayedSession, code: str, request_count: int) -> None:
+def check_phase(played: PlayedSession, code: str, request_count: int) -> None:
     """The model succeeds, or is tried three times; then rules take over, mark the result and pause the provider."""
     made, run = stored_compactions(played.tenant)[-1], stored_runs(played.tenant)[-1]
     assert (made.state, run.state, made.trigger) == ("applied", "done", "scheduled")
@@ -151,7 +151,7 @@ def test_emergencies_with_a_failing_model_are_met_within_the_request(
     set_policy(tenant, has_scheduled=False, retention_floor=0.0)
     played = PlayedSession(admin, tenant, clock, WINDOW)
     for number, rows in enumerate(short_sittings()):
-        answer_by(server, settings, LEGS[len(played.before) % len(LEGS)])
+        answer_by(server, settings, PHASES[len(played.before) % len(PHASES)])
         played.say(rows)
         clock.move(minutes=20)
         if number == 21:
@@ -189,7 +189,7 @@ def runtime(tmp_path: Path) -> Iterator[Runtime]:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_was_asked_for_before_and_while_redis_is_away_is_done_afterwards(
+def test_work_requested_before_and_during_a_redis_outage_is_done_afterwards(
     admin: APIClient, admin_key: str, tenant: Tenant, runtime: Runtime
 ) -> None:
     """One compaction runs when Redis stops, one is queued in it, and one is requested while it is down."""

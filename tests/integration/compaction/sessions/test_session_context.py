@@ -92,7 +92,7 @@ def test_empty_session_has_an_empty_context(api: APIClient) -> None:
     assert (context["budget"]["reserved"], context["budget"]["tokenizer"]) == (4096, "o200k_base")
 
 
-def test_everything_stands_in_its_order(api: APIClient, tenant: Tenant) -> None:
+def test_sections_appear_in_their_order(api: APIClient, tenant: Tenant) -> None:
     post_memory(api, "Alex prefers meetings before noon.", user_id="alex")
     post_memory(api, "Sam likes evening meetings.", user_id="sam")
     with tenant_scope(tenant.pk):
@@ -133,7 +133,7 @@ def test_query_searches_for_something_else(api: APIClient) -> None:
     assert "explain" not in ask(api, session)
 
 
-def test_summary_does_not_stand_there_as_a_memory_too(api: APIClient, tenant: Tenant) -> None:
+def test_summary_is_not_repeated_as_a_memory(api: APIClient, tenant: Tenant) -> None:
     memory = post_memory(api, "Alex moved to Lisbon in May.", user_id="alex", kind="synthesis")
     post_memory(api, "Alex likes Lisbon.", user_id="alex")
     session = open_session(api, user_id="alex")
@@ -146,17 +146,17 @@ def test_summary_does_not_stand_there_as_a_memory_too(api: APIClient, tenant: Te
     assert replayed["text"] == context["messages"][0]["content"]
 
 
-def test_fact_of_the_journal_stands_beside_a_summary_only_where_that_lacks_it(api: APIClient, tenant: Tenant) -> None:
-    said, lost = (post_memory(api, text, user_id="alex") for text in ("Alex moved to Lisbon", "Alex likes Lisbon"))
+def test_fact_of_the_journal_is_in_a_context_only_if_the_summary_lacks_it(api: APIClient, tenant: Tenant) -> None:
+    stated, lost = (post_memory(api, text, user_id="alex") for text in ("Alex moved to Lisbon", "Alex likes Lisbon"))
     session = open_session(api, user_id="alex")
     summarise(tenant, session["id"], "Alex moved to Lisbon in May.")
     with tenant_scope(tenant.pk):
         statement = {"text": "Alex moved to Lisbon in May", "message_ids": []}
-        journal = [{"memory_id": row["id"], "text": row["content"]} for row in (said, lost)]
+        journal = [{"memory_id": row["id"], "text": row["content"]} for row in (stated, lost)]
         Compaction.objects.update(statements=[statement], journal=journal)
     append(api, session, user("Where did Alex move?"))
     context = ask(api, session)
-    assert [(row["anchor"]["id"], row["reason"]) for row in context["omitted"]] == [(said["id"], "already_included")]
+    assert [(row["anchor"]["id"], row["reason"]) for row in context["omitted"]] == [(stated["id"], "already_included")]
     assert "Alex likes Lisbon" in context["messages"][0]["content"]
     narrow = ask(api, session, max_tokens=60)
     assert ("session_summary" in kinds(narrow)) or not narrow["omitted"]
@@ -174,7 +174,7 @@ def test_masked_output_shows_its_placeholder(api: APIClient, tenant: Tenant) -> 
     assert context["blocks"][1]["anchor"] == {"type": "message", "id": rows[1]["id"], "version": 2}
 
 
-def test_results_stand_right_behind_their_call(api: APIClient) -> None:
+def test_results_directly_follow_their_call(api: APIClient) -> None:
     session = open_session(api)
     append(
         api, session, calling("c1", "c2"), user("Hurry!"), tool_result_body("c2", "two"), tool_result_body("c1", "one")
@@ -197,9 +197,9 @@ def test_small_budget_keeps_the_newest_whole_units_and_pinned_ones(api: APIClien
     append(api, session, *[user(f"message number {number} with some more words") for number in range(30)])
     append(api, session, calling("c1"), tool_result_body("c1", "a result"), user("The newest"))
     context = ask(api, session, max_tokens=120)
-    said = [message["content"] for message in context["messages"]]
-    assert said[0].startswith("RULE")
-    assert said[-3:] == [None, "a result", "The newest"]
+    texts = [message["content"] for message in context["messages"]]
+    assert texts[0].startswith("RULE")
+    assert texts[-3:] == [None, "a result", "The newest"]
     assert "trimmed" in codes(context)
     assert context["budget"]["used"] >= 90
 
@@ -257,7 +257,7 @@ def test_safety_share_and_reserve_lower_the_default_budget(api: APIClient) -> No
     assert 0 < small["used"] <= 100
 
 
-def test_memories_take_at_most_a_quarter_unless_the_profile_says_more(
+def test_memories_take_at_most_a_quarter_unless_the_profile_allows_more(
     api: APIClient, admin_key: str, tenant: Tenant
 ) -> None:
     rows = [{"content": f"Alex meets team {number} on day {number} of the month at noon."} for number in range(60)]
@@ -337,11 +337,11 @@ def test_query_count_does_not_grow_with_the_messages(api: APIClient, django_asse
         ask(api, session)
 
 
-def test_nearly_full_session_is_compacted_when_its_context_is_asked_for(api: APIClient, tenant: Tenant) -> None:
+def test_nearly_full_session_is_compacted_when_its_context_is_requested(api: APIClient, tenant: Tenant) -> None:
     set_policy(tenant, retention_floor=0.0)
     session = open_session(api, user_id="alex", max_context_tokens=2000)
-    said = "Alex moved to house number {} in Lisbon and paid {} euros for it on 4 May 2026."
-    append(api, session, *[user(said.format(number, number * 1000)) for number in range(70)])
+    line = "Alex moved to house number {} in Lisbon and paid {} euros for it on 4 May 2026."
+    append(api, session, *[user(line.format(number, number * 1000)) for number in range(70)])
     before = api.get(f"{SESSIONS}/{session['id']}").json()
     assert before["pressure"] >= 0.8
     preview = ask(api, session, preview=True)
@@ -350,6 +350,6 @@ def test_nearly_full_session_is_compacted_when_its_context_is_asked_for(api: API
     assert context["pressure"] < 0.8
     assert context["generation"] == 1
     assert "session_summary" in kinds(context)
-    assert context["messages"][-1]["content"] == said.format(69, 69_000)
+    assert context["messages"][-1]["content"] == line.format(69, 69_000)
     originals = api.get(f"{SESSIONS}/{session['id']}/messages?page_size=100").json()["results"]
     assert [row["sequence"] for row in originals] == list(range(70))

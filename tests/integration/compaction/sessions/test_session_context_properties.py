@@ -176,7 +176,7 @@ def test_context_never_exceeds_its_budget_nor_parts_a_call_from_its_results(
         assert context.messages[0].content == directive
 
 
-def test_newest_message_goes_before_memories_and_what_is_older(tenant: Tenant) -> None:
+def test_newest_message_has_priority_over_memories_and_older_messages(tenant: Tenant) -> None:
     session = opened(tenant, [NewMessage("user", f"message {number}") for number in range(20)])
     for max_tokens in range(10, 400, 13):
         context = build(tenant, session, max_tokens=max_tokens)

@@ -263,7 +263,7 @@ def test_bad_filter_of_contexts_is_refused_by_name(api: APIClient) -> None:
         assert_problem(api.get("/api/v1/contexts", {name: value}), 400, code, name)
 
 
-def test_receipt_that_holds_what_is_outside_is_not_shown_to_a_confined_key(
+def test_receipt_with_content_from_outside_is_hidden_from_a_key_with_a_partition(
     api: APIClient, confined: APIClient, tenant: Tenant
 ) -> None:
     """A key for more partitions also gets linked memories and summaries from there, as would readers of its receipt."""

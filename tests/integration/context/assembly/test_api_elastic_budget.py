@@ -53,7 +53,7 @@ def test_long_memories_use_the_whole_budget_and_are_shortened_only_while_they_co
     assert not any(block["truncated"] for block in whole["blocks"])
 
 
-def test_profile_that_keeps_its_limits_says_what_they_leave_unused(short: APIClient, admin_key: str) -> None:
+def test_profile_with_limits_reports_what_they_leave_unused(short: APIClient, admin_key: str) -> None:
     body = {"name": "few", "packer": "elastic", "elastic_fills_budget": False, "elastic_target_items": 2}
     assert api_client(admin_key).post(PROFILES, body, format="json").status_code == 201
     answer = ask(short, budget_profile="few", packer=None, max_tokens=1_000)

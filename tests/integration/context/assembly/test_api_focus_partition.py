@@ -80,7 +80,7 @@ def test_shorthand_names_the_ancestor_of_the_focus_and_never_another_users_parti
     assert texts(ask(api, **by_memory, run_id="7")) == WITHIN
 
 
-def test_confined_key_stays_within_its_reach_and_may_name_it(
+def test_key_with_a_partition_stays_within_it_and_may_name_it(
     api: APIClient, tenant: Tenant, focus: dict[str, Any]
 ) -> None:
     confined = api_client(new_key(tenant, "read", "write", partition="user=alex"))

@@ -70,7 +70,7 @@ def test_memo_and_summaries_have_the_time_they_were_written(dated: APIClient, ad
     assert ask(dated)["blocks"][0] == memo | {"position": 0}
 
 
-def test_days_stand_before_memories_within_the_exact_budget(dated: APIClient) -> None:
+def test_days_precede_memories_within_the_exact_budget(dated: APIClient) -> None:
     for number in range(12):
         post_memory(dated, f"Sam lived in town {number} for {number + 2} years.", created_at="2025-12-24T12:00:00Z")
     for render in RENDER_STYLES:

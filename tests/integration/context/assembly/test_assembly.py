@@ -41,7 +41,7 @@ INEXACT_FACTOR = 1.6  # of the model catalog
 SCOPE_STATEMENT = re.compile(r"SAVEPOINT|RELEASE SAVEPOINT|SELECT set_config|SELECT coalesce\(current_setting")
 
 
-def test_context_leads_with_the_memo_and_holds_the_best_memory() -> None:
+def test_context_begins_with_the_memo_and_contains_the_best_memory() -> None:
     context = assemble_test_context(bakery(), QUESTION)
     assert block_texts(context)[0] == MEMO
     assert context.blocks[0].kind == "tenant_memo"
@@ -171,7 +171,7 @@ def test_without_a_query_usefulness_can_outweigh_being_newest() -> None:
     assert block_texts(context) == ["Old but gold."]
 
 
-def test_top_k_with_a_query_is_said_to_be_unused() -> None:
+def test_top_k_with_a_query_is_reported_as_unused() -> None:
     assert warning_codes(assemble_test_context(bakery(), QUESTION, include_memories_top_k=2)) == ["top_k_unused"]
 
 
@@ -235,8 +235,8 @@ def test_candidates_of_an_inexact_model_are_gated_in_the_units_of_its_budget(pro
     store(tenant, [new_row(f"Recipe number {n} uses {n} grams of flour and a pinch of salt.") for n in range(120)])
     fence, _ = EXPECTED_OVERHEAD_TOKENS["xml"]
 
-    def considered(model: str, room_tokens: int) -> int:
-        tokens = fence + room_tokens
+    def considered(model: str, memory_tokens: int) -> int:
+        tokens = fence + memory_tokens
         return len(
             assemble_test_context(
                 tenant, QUESTION, max_tokens=tokens, model=model, profile=profile, preview=True

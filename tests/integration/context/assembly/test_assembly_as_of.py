@@ -84,7 +84,7 @@ def test_ages_are_reckoned_from_the_time_that_is_read(tenant: Tenant) -> None:
     assert old["recency"] == pytest.approx(0.22313)  # thirty
 
 
-def test_past_context_has_a_receipt_that_says_so_and_counts_nothing(tenant: Tenant) -> None:
+def test_past_context_has_a_receipt_with_its_time_and_counts_nothing(tenant: Tenant) -> None:
     context = assemble_test_context(tenant, QUESTION, as_of=CONTEXT_NOW - 6 * HOUR)
     with tenant_scope(tenant.pk):
         receipt = Receipt.objects.for_tenant(tenant.pk).get(pk=context.id)

@@ -54,7 +54,7 @@ ATTACKS = {
 }
 
 
-def armed(attack: str, tenant: Tenant) -> str:
+def fill_in_nonces(attack: str, tenant: Tenant) -> str:
     """Return the attack with what its author may know of the fence."""
     nonces = [fence_nonce(settings.SECRET_KEY.encode(), str(tenant.pk), counter) for counter in range(4)]
     wide = "".join(chr(ord(digit) + 0xFEE0) for digit in nonces[0])
@@ -72,7 +72,7 @@ def tenant() -> Tenant:
 
 @pytest.mark.parametrize("name", ATTACKS)
 def test_attack_stays_inside_its_fence_in_every_style_section_and_length(tenant: Tenant, name: str) -> None:
-    attack = armed(ATTACKS[name], tenant)
+    attack = fill_in_nonces(ATTACKS[name], tenant)
     rows = [f"{attack} one", f"two: {attack}", f"three {WORD} {attack} end"]
     focus, linked, _ = store(tenant, [new_row(text, "user=alex") for text in rows])
     with tenant_scope(tenant.pk):

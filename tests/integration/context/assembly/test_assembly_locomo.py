@@ -37,10 +37,10 @@ def tenant() -> Tenant:
     return tenant
 
 
-def test_packed_contexts_hold_the_budget_exactly_and_most_of_the_evidence(tenant: Tenant) -> None:
+def test_packed_contexts_stay_within_the_budget_and_contain_most_of_the_evidence(tenant: Tenant) -> None:
     with tenant_scope(tenant.pk):
         rows = list(Memory.objects.for_tenant(tenant.pk))
-    said = {str(row.pk): row.source_id for row in rows}
+    source_ids = {str(row.pk): row.source_id for row in rows}
     contents = {row.content for row in rows}
     end = max(row.created_at for row in rows)
     for max_tokens, floor in FLOORS.items():
@@ -52,5 +52,5 @@ def test_packed_contexts_hold_the_budget_exactly_and_most_of_the_evidence(tenant
             assert recounted(context) == context.budget.used <= max_tokens
             assert [text for _, text in parse_context(context.text)] == block_texts(context)
             assert set(block_texts(context)) <= contents
-            shares.append(len(evidence & {said[block.anchor.id] for block in context.blocks}) / len(evidence))
+            shares.append(len(evidence & {source_ids[block.anchor.id] for block in context.blocks}) / len(evidence))
         assert fmean(shares) >= floor, f"{max_tokens} tokens hold {fmean(shares):.2f} of the evidence"

@@ -71,7 +71,7 @@ def test_elastic_shortens_texts_so_that_more_of_them_fit(tenant: Tenant) -> None
             assert [text for _, text in parse_context(elastic.text, render)] == block_texts(elastic)
 
 
-def test_shortened_block_says_so_and_is_counted_and_rendered_as_it_stands(tenant: Tenant) -> None:
+def test_shortened_block_is_marked_and_counted_as_rendered(tenant: Tenant) -> None:
     context = assemble_test_context(tenant, "What does Alex like?", packer="elastic", max_tokens=200)
     cut = [block for block in context.blocks if block.truncated]
     assert cut
@@ -87,7 +87,7 @@ def test_shortened_block_says_so_and_is_counted_and_rendered_as_it_stands(tenant
         assert 1 <= block.tokens <= 90
 
 
-def test_elastic_puts_the_best_at_both_ends_unless_an_order_is_asked_for(tenant: Tenant) -> None:
+def test_elastic_puts_the_best_at_both_ends_unless_an_ordering_is_requested(tenant: Tenant) -> None:
     assert assemble_test_context(tenant, QUESTION, packer="elastic").request["ordering"] == "head_tail"
     assert (
         assemble_test_context(tenant, QUESTION, packer="elastic", ordering="top_down").request["ordering"] == "top_down"
@@ -189,7 +189,7 @@ def asked_again(tenant: Tenant, earlier: AssembledContext, query: str, **options
 
 
 @pytest.mark.parametrize("render", RENDER_STYLES)
-def test_stable_order_keeps_leading_bytes_and_says_how_many_tokens(tenant: Tenant, render: str) -> None:
+def test_stable_ordering_keeps_leading_bytes_and_reports_their_tokens(tenant: Tenant, render: str) -> None:
     earlier = assemble_test_context(tenant, QUESTION, max_tokens=300, render=render)
     later = asked_again(tenant, earlier, "Where does Mina live?", render=render, max_tokens=2000)
     prefix = leading_bytes(earlier.text, later.text)
@@ -207,7 +207,7 @@ def test_the_same_question_keeps_every_byte(tenant: Tenant) -> None:
     assert later.stable_prefix_tokens == earlier.budget.used
 
 
-def test_what_was_edited_ends_the_prefix_and_what_stands_before_it_stays(tenant: Tenant) -> None:
+def test_edited_block_ends_the_prefix_and_earlier_blocks_stay(tenant: Tenant) -> None:
     earlier = assemble_test_context(tenant, QUESTION, max_tokens=300)
     third = earlier.blocks[2].anchor.id
     with tenant_scope(tenant.pk):
@@ -244,15 +244,15 @@ def test_same_inputs_give_the_same_bytes(tenant: Tenant) -> None:
 
 
 def test_ordering_moves_the_whole_list_of_blocks(tenant: Tenant) -> None:
-    plain, woven = (
+    plain, reordered = (
         assemble_test_context(tenant, QUESTION, ordering=order, preview=True) for order in ("top_down", "head_tail")
     )
     expected = [block.anchor for block in plain.blocks]
-    assert [block.anchor for block in woven.blocks] == expected[0::2] + expected[1::2][::-1]
-    assert woven.blocks[0].kind == "tenant_memo"
+    assert [block.anchor for block in reordered.blocks] == expected[0::2] + expected[1::2][::-1]
+    assert reordered.blocks[0].kind == "tenant_memo"
 
 
-def test_block_that_left_is_replaced_behind_what_stays() -> None:
+def test_removed_block_is_replaced_after_the_remaining_ones() -> None:
     tenant = make_empty_tenant()
     # "Yeast" has a token more than the others, and a longer text may take the place of two blocks.
     things = [thing for thing in THINGS if thing != "yeast"]

@@ -61,7 +61,7 @@ def by_recall(tenant: Tenant, **options: object) -> AssembledContext:
     return assemble_test_context(tenant, QUESTION, profile="conversation-recall", **options)
 
 
-def test_named_profile_ranks_the_context_and_says_so(tenant: Tenant) -> None:
+def test_named_profile_ranks_the_context_and_is_reported(tenant: Tenant) -> None:
     context = by_recall(tenant, max_tokens=120, explain=True)
     assert context.profile == {"name": "conversation-recall", "version": CONVERSATION_RECALL.version}
     assert recounted(context) == context.budget.used <= 120
@@ -72,7 +72,7 @@ def test_named_profile_ranks_the_context_and_says_so(tenant: Tenant) -> None:
     assert assemble_test_context(tenant, QUESTION, max_tokens=120).profile == {"name": "adr-0040", "version": 1}
 
 
-def test_neighbours_of_what_was_found_come_into_question(tenant: Tenant) -> None:
+def test_neighbours_of_found_memories_become_candidates(tenant: Tenant) -> None:
     reached = replace(CALIBRATED, pool_size=10, adjacent_turn_reach=2)
     context = assemble_test_context(tenant, "mill catalogue paint", scoring=reached, preview=True, max_tokens=4000)
     with tenant_scope(tenant.pk):

@@ -46,7 +46,7 @@ def differ(tenant: Tenant, since: ContextDiffBaseline, *, reach: str = "", **opt
     )
 
 
-def changed(tenant: Tenant) -> None:
+def change_memories(tenant: Tenant) -> None:
     """After NOW, the flour is edited, the sister is archived and a memory is added."""
     with tenant_scope(tenant.pk):
         rows = Memory.objects.for_tenant(tenant.pk)
@@ -76,7 +76,7 @@ def since(tenant: Tenant, request: pytest.FixtureRequest) -> ContextDiffBaseline
 
 
 def test_edited_archived_and_kept_memories_are_distinguished(tenant: Tenant, since: ContextDiffBaseline) -> None:
-    changed(tenant)
+    change_memories(tenant)
     difference = differ(tenant, since)
     assert [block.text for block in difference.added] == [SPELT]
     assert len(difference.removed) == 2

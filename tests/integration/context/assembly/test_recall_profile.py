@@ -65,7 +65,7 @@ def breakdowns(context: AssembledContext) -> dict[str, Any]:
     return {block.text: block.score_breakdown for block in context.blocks if block.kind == MEMORY}
 
 
-def test_the_current_version_comes_first_and_the_receipt_says_what_is_superseded(tenant: Tenant) -> None:
+def test_the_current_version_comes_first_and_the_receipt_shows_what_is_superseded(tenant: Tenant) -> None:
     context = ask(tenant, max_tokens=300)
     assert texts(context)[:2] == [NEW, OLD]
     parts = breakdowns(context)
@@ -112,7 +112,7 @@ def test_votes_move_a_memory_up_and_down(tenant: Tenant) -> None:
     assert up - far_down <= RECALL.weights["usefulness"]
 
 
-def test_a_link_says_what_is_superseded_where_the_texts_do_not(tenant: Tenant) -> None:
+def test_a_link_marks_a_memory_as_superseded_although_the_texts_do_not(tenant: Tenant) -> None:
     older, newer = NOTES[4][0], NOTES[5][0]
     question = "When do deliveries arrive at the back gate?"
     assert breakdowns(ask(tenant, question, max_tokens=2_000))[older]["superseded"] == 0.0

@@ -205,7 +205,7 @@ def test_today_answers_the_same_inputs_from_todays_rows(tenant: Tenant) -> None:
     assert inputs_of(changed.context) | {"given": 0} == inputs_of(given) | {"given": 0}
 
 
-def test_today_takes_todays_profile_for_what_was_not_asked_for(tenant: Tenant) -> None:
+def test_replay_of_today_takes_defaults_from_todays_profile(tenant: Tenant) -> None:
     open_, asked = (
         assemble_test_context(tenant, QUESTION),
         assemble_test_context(tenant, QUESTION, max_tokens=500, packer="greedy", ordering="top_down"),

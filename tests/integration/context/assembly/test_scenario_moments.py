@@ -56,16 +56,16 @@ class Given:
     at: datetime
 
 
-class Life:
+class TenantHistory:
     """A tenant during the sessions of one conversation; randomness is seeded."""
 
     def __init__(self, tenant: Tenant) -> None:
         self.tenant = tenant
         self.draw = random.Random(26)
         self.given: list[Given] = []
-        self.held: dict[datetime, set[tuple[UUID, int]]] = {}
+        self.live_versions: dict[datetime, set[tuple[UUID, int]]] = {}
 
-    def go_through_all(self) -> datetime:
+    def play_sessions(self) -> datetime:
         """Play every session; return the time at the end."""
         sessions = list(_sessions())
         for number, (at, rows) in enumerate(sessions):
@@ -97,7 +97,9 @@ class Life:
     def note(self, at: datetime) -> None:
         """Record which versions are live at `at`."""
         with tenant_scope(self.tenant.pk):
-            self.held[at] = set(Memory.objects.for_tenant(self.tenant.pk).live(at).values_list("pk", "version"))
+            self.live_versions[at] = set(
+                Memory.objects.for_tenant(self.tenant.pk).live(at).values_list("pk", "version")
+            )
 
     def some(self, count: int, at: datetime) -> list[Memory]:
         with tenant_scope(self.tenant.pk):
@@ -140,39 +142,39 @@ def _sessions() -> Iterator[tuple[datetime, list]]:
 
 
 @pytest.fixture
-def life() -> Life:
-    return Life(make_empty_tenant())
+def history() -> TenantHistory:
+    return TenantHistory(make_empty_tenant())
 
 
-def test_every_earlier_moment_is_read_back(life: Life) -> None:
-    end = life.go_through_all()
-    assert len(life.given) == 5 * 19
-    everything_is_replayed_byte_for_byte(life, end)
-    moments = list(life.held)  # two of each session: before and after the changes
-    every_moment_holds_the_versions_it_held(life, [*moments[0::4], *moments[3::4]], end)
-    what_was_known_then_gives_the_same_blocks(life, end)
-    what_was_true_then_is_read_by_as_of(life, [*moments[1::4], *moments[2::4]], end)
+def test_every_earlier_moment_is_read_back(history: TenantHistory) -> None:
+    end = history.play_sessions()
+    assert len(history.given) == 5 * 19
+    check_replays(history, end)
+    moments = list(history.live_versions)  # two of each session: before and after the changes
+    check_versions_at_recorded_times(history, [*moments[0::4], *moments[3::4]], end)
+    check_contexts_at_recorded_times(history, end)
+    check_contexts_as_of(history, [*moments[1::4], *moments[2::4]], end)
 
 
-def everything_is_replayed_byte_for_byte(life: Life, end: datetime) -> None:
-    for one in life.given:
+def check_replays(history: TenantHistory, end: datetime) -> None:
+    for one in history.given:
         assert one.context.id is not None
         assert recounted(one.context) == one.context.budget.used <= one.context.budget.max_tokens
         again = replay_context(
-            tenant_id=life.tenant.pk, receipt_id=one.context.id, mode="recorded", reach="", actor=SYSTEM, now=end
+            tenant_id=history.tenant.pk, receipt_id=one.context.id, mode="recorded", reach="", actor=SYSTEM, now=end
         )
         assert again.is_verified
         assert again.context.text == one.context.text
         assert again.context.blocks == one.context.blocks
-    assert any(block.truncated for one in life.given for block in one.context.blocks)
-    with tenant_scope(life.tenant.pk):
-        assert Receipt.objects.for_tenant(life.tenant.pk).row_count() == len(life.given)
+    assert any(block.truncated for one in history.given for block in one.context.blocks)
+    with tenant_scope(history.tenant.pk):
+        assert Receipt.objects.for_tenant(history.tenant.pk).row_count() == len(history.given)
 
 
-def every_moment_holds_the_versions_it_held(life: Life, moments: Sequence[datetime], end: datetime) -> None:
+def check_versions_at_recorded_times(history: TenantHistory, moments: Sequence[datetime], end: datetime) -> None:
     """Without a query and with the largest budget, a recorded time shows exactly what was live then."""
     for at in moments:
-        held = life.held[at]
+        live_versions = history.live_versions[at]
         request = ContextRequest(
             partition=PLACE,
             include_memories_top_k=200,
@@ -180,19 +182,19 @@ def every_moment_holds_the_versions_it_held(life: Life, moments: Sequence[dateti
             moment=PointInTime.recorded(at),
             preview=True,
         )
-        context = life.assemble(request, end)
+        context = history.assemble(request, end)
         shown = {(UUID(one.anchor.id), one.anchor.version) for one in context.candidates}
-        assert shown <= held
-        assert len(shown) == min(len(held), 200)
+        assert shown <= live_versions
+        assert len(shown) == min(len(live_versions), 200)
 
 
-def what_was_known_then_gives_the_same_blocks(life: Life, end: datetime) -> None:
+def check_contexts_at_recorded_times(history: TenantHistory, end: datetime) -> None:
     """A query at the recorded time finds what it found then, apart from counters."""
-    for one in life.given[::7]:
+    for one in history.given[::7]:
         if one.request.stable_with is not None:
             continue
         request = ContextRequest(**vars(one.request) | {"moment": PointInTime.recorded(one.at), "preview": True})
-        context = life.assemble(request, end)
+        context = history.assemble(request, end)
         then = {candidate.anchor for candidate in one.context.candidates}
         now = {candidate.anchor for candidate in context.candidates}
         assert len(then & now) >= 0.8 * len(then)
@@ -200,17 +202,17 @@ def what_was_known_then_gives_the_same_blocks(life: Life, end: datetime) -> None
         assert [text for text in block_texts(context) if text.startswith(("Memo of", "So far"))] == memo
 
 
-def what_was_true_then_is_read_by_as_of(life: Life, moments: Sequence[datetime], end: datetime) -> None:
+def check_contexts_as_of(history: TenantHistory, moments: Sequence[datetime], end: datetime) -> None:
     """Turns are imported at the time of the conversation, so valid time and recorded time agree here."""
     for at in moments:
-        held = life.held[at]
+        live_versions = history.live_versions[at]
         request = ContextRequest(
             partition=PLACE, include_memories_top_k=200, max_tokens=120_000, as_of=at, preview=True
         )
-        context = life.assemble(request, end)
+        context = history.assemble(request, end)
         assert recounted(context) == context.budget.used
         shown = {(UUID(one.anchor.id), one.anchor.version) for one in context.candidates}
-        assert shown <= held
-        assert len(shown) == min(len(held), 200)
+        assert shown <= live_versions
+        assert len(shown) == min(len(live_versions), 200)
         ages = [one.score_breakdown["recency"] for one in context.candidates]
         assert max(ages) > 0.95

@@ -35,7 +35,7 @@ def corpus(tmp_path: Path) -> Path:
     return corpus_folder(tmp_path)
 
 
-def test_corpus_is_asked_and_summed_up_and_nothing_of_it_stays(corpus: Path, tenant: Tenant) -> None:
+def test_corpus_is_evaluated_and_deleted_afterwards(corpus: Path, tenant: Tenant) -> None:
     before = counted_rows()
     found = evaluate_as_json(corpus, "--tenant", tenant.name, "--budgets", "60,1000")
     assert (found["corpus"]["name"], found["corpus"]["questions"]) == ("bakery", 4)
@@ -54,7 +54,7 @@ def test_corpus_is_asked_and_summed_up_and_nothing_of_it_stays(corpus: Path, ten
     assert counted_rows() == before
 
 
-def test_question_of_the_past_is_asked_of_what_was_true_then(corpus: Path) -> None:
+def test_question_about_the_past_is_evaluated_as_of_its_time(corpus: Path) -> None:
     run = evaluate_as_json(corpus, "--budgets", "1000")["run"]
     items = {answer.question_id: answer.measures["1000"]["items"] for answer in answers_of(run)}
     assert items == {"q1": 6, "q2": 6, "q3": 6, "q4": 5}
@@ -80,7 +80,7 @@ def test_updated_facts_come_with_the_program(corpus: Path, monkeypatch: pytest.M
     assert found["results"]["500"]["report"]["total"]["measures"]["current_first"]["questions"] == 1
 
 
-def test_golden_questions_are_asked_in_place(tenant: Tenant) -> None:
+def test_golden_questions_are_evaluated_in_their_own_tenant(tenant: Tenant) -> None:
     memories = make_bakery_memories(tenant)
     golden(tenant, "What does ERR_4012 mean?", memories[1])
     before = counted_rows()
@@ -108,7 +108,7 @@ def test_all_problems_of_a_corpus_are_reported_at_once(corpus: Path) -> None:
     assert messages[20:] == ["... and 5 more."]
 
 
-def test_unknown_run_to_compare_with_is_refused_before_anything_is_asked_for(corpus: Path, tenant: Tenant) -> None:
+def test_unknown_run_to_compare_with_is_refused_before_any_evaluation(corpus: Path, tenant: Tenant) -> None:
     with pytest.raises(CommandError, match="There is no evaluation"):
         evaluate(corpus, "--tenant", tenant.name, "--compare", str(uuid4()))
     with admin_write_scope():
@@ -217,7 +217,7 @@ def test_interrupted_run_leaves_no_memories_and_continues(corpus: Path, monkeypa
     assert evaluate_as_json(corpus, "--resume", run.pk)["results"]["500"]["report"]["total"]["questions"] == 4
 
 
-def test_changed_corpus_is_asked_again(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_corpus_is_evaluated_again(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = broken_off(corpus, monkeypatch, 2, Killed())
     corpus_folder(tmp_path, [*QUESTIONS[:3], {**QUESTIONS[3], "text": "Where was Mina's flat?"}])
     assert evaluate_as_json(corpus, "--resume", run.pk)["results"]["500"]["report"]["total"]["questions"] == 4

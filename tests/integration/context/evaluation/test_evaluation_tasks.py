@@ -45,15 +45,15 @@ UPLOAD = {
 }
 
 
-def changed(run: EvaluationRun, **values: Any) -> None:
+def update_run(run: EvaluationRun, **values: Any) -> None:
     with tenant_scope(run.tenant_id):
         EvaluationRun.objects.for_tenant(run.tenant_id).with_id(run.pk).update(**values)
 
 
-def lapsed(run: EvaluationRun) -> None:
+def expire_claim(run: EvaluationRun) -> None:
     """A worker claimed the run long ago and has since stopped."""
     long_ago = timezone.now() - timedelta(hours=1)
-    changed(run, state="running", claimed_until=long_ago, created_at=long_ago)
+    update_run(run, state="running", claimed_until=long_ago, created_at=long_ago)
 
 
 @pytest.mark.django_db
@@ -74,7 +74,7 @@ def test_slice_that_ended_is_continued_by_the_next(tenant: Tenant, monkeypatch: 
 @pytest.mark.django_db
 def test_run_that_another_worker_has_is_skipped(tenant: Tenant) -> None:
     run = requested(tenant, **UPLOAD)
-    changed(run, state="running", claimed_until=timezone.now() + timedelta(minutes=1))
+    update_run(run, state="running", claimed_until=timezone.now() + timedelta(minutes=1))
     assert run_evaluation(tenant.pk, run.pk, now=timezone.now()).state == ""
     assert answers_of(run.pk) == []
 
@@ -98,7 +98,7 @@ def test_run_deleted_in_the_middle_leaves_nothing(tenant: Tenant, monkeypatch: p
 @pytest.mark.django_db
 def test_run_fails_after_too_many_workers_died(tenant: Tenant) -> None:
     run = requested(tenant, **UPLOAD)
-    changed(run, attempts=runs.EVALUATION_ATTEMPTS_MAX)
+    update_run(run, attempts=runs.EVALUATION_ATTEMPTS_MAX)
     assert run_evaluation(tenant.pk, run.pk, now=timezone.now()).state == "failed"
     assert stored_run(run.pk).error_code == "too_many_attempts"
 
@@ -140,7 +140,7 @@ def test_sweep_fails_runs_that_only_a_command_can_resume_and_drops_their_memorie
 ) -> None:
     run = requested(tenant, corpus_kind="file", corpus_name="bakery")
     load_staged_corpus(run.pk, read_corpus_path(corpus_folder(tmp_path)), now=timezone.now(), loaded=list[int]().append)
-    lapsed(run)
+    expire_claim(run)
     assert tasks.sweep_evaluations() == 0
     stored = stored_run(run.pk)
     assert (stored.state, stored.error_code) == ("failed", "abandoned")
@@ -230,7 +230,7 @@ def test_run_of_a_killed_worker_is_continued_and_no_question_is_measured_twice(
         runtime.worker.wait()
         killed = stored_run(run.pk)
         assert (killed.state, killed.done, len(answers_of(run.pk))) == ("running", 1, 1)
-    lapsed(run)
+    expire_claim(run)
     second = tmp_path / "second"
     second.mkdir()
     other = Runtime(second)

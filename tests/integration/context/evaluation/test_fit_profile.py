@@ -62,14 +62,14 @@ def drafts(tenant: Tenant) -> list[ScoringProfileVersion]:
 
 
 def test_corpus_becomes_a_calibrated_draft_with_its_report(tenant: Tenant, tmp_path: Path) -> None:
-    said = fit(tmp_path, 50)
+    output = fit(tmp_path, 50)
     (row,) = drafts(tenant)
     assert (row.name, row.version, row.state, row.based_on) == ("learnt", 1, "draft", "conversation-recall 1")
     assert row.profile.is_calibrated
     assert row.numbers["weights"] == dict(CONVERSATION_RECALL.weights)
     assert row.report["positives"] <= 50 < row.report["rows"]
     for words in ("log-odds", "log loss", "Brier", "AUC", "held out", "calibrated, optimal", "is a draft"):
-        assert words in said, words
+        assert words in output, words
     with tenant_scope(tenant.pk):
         assert not Memory.objects.for_tenant(tenant.pk).exists()
     with maintenance_scope():
@@ -114,7 +114,7 @@ def test_too_few_questions_are_refused_before_anything_is_loaded(
     assert loaded == []
 
 
-def test_what_a_killed_command_left_goes_at_the_next_start(tenant: Tenant, tmp_path: Path) -> None:
+def test_remains_of_a_killed_command_are_deleted_at_the_next_start(tenant: Tenant, tmp_path: Path) -> None:
     now = timezone.now()
     with admin_write_scope():
         for words, ago in (("calibration", 7), ("evaluation", 7), ("calibration", 1)):

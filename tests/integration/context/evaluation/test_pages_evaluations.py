@@ -61,7 +61,7 @@ def files(memories: str, questions: str) -> dict[str, Any]:
     }
 
 
-def test_nothing_yet_says_what_to_do(client: Client, tenant: Tenant) -> None:
+def test_empty_page_explains_what_to_do(client: Client, tenant: Tenant) -> None:
     shown = client.get(page("evaluations", tenant))
     assert "No evaluations yet" in text_of(shown)
     assert shown.context["form"]["corpus"].value() == "updated_facts", "there are no golden questions to run"
@@ -91,7 +91,7 @@ def test_run_is_started_watched_and_read(client: Client, tenant_with_questions: 
     assert "golden questions" in text_of(client.get(page("evaluations", tenant_with_questions)))
 
 
-def test_list_asks_again_only_while_a_run_is_unfinished(client: Client, tenant_with_questions: Tenant) -> None:
+def test_list_polls_only_while_a_run_is_unfinished(client: Client, tenant_with_questions: Tenant) -> None:
     done(tenant_with_questions)
     assert "every 2s" not in text_of(client.get(page("evaluations", tenant_with_questions)))
     requested(tenant_with_questions)
@@ -100,7 +100,7 @@ def test_list_asks_again_only_while_a_run_is_unfinished(client: Client, tenant_w
     assert "<html" not in part
 
 
-def test_uploaded_corpus_is_measured_and_its_memories_are_gone(client: Client, tenant: Tenant) -> None:
+def test_uploaded_corpus_is_measured_and_its_memories_are_deleted(client: Client, tenant: Tenant) -> None:
     before = counted_rows()
     form = FORM | {"corpus": "upload", "corpus_name": "bakery", **files(lines(memory_rows()), lines(QUESTIONS))}
     run = client.post(page("evaluations", tenant), form, follow=True).context["run"]
@@ -183,7 +183,7 @@ def test_run_is_cancelled_and_resumed(client: Client, tenant_with_questions: Ten
     assert "Only a failed or cancelled evaluation" in text_of(again)
 
 
-def test_failed_run_says_why(client: Client, tenant_with_questions: Tenant) -> None:
+def test_failed_run_shows_the_reason(client: Client, tenant_with_questions: Tenant) -> None:
     run = requested(tenant_with_questions)
     with tenant_scope(tenant_with_questions.pk):
         EvaluationRun.objects.for_tenant(tenant_with_questions.pk).with_id(run.pk).finish(
@@ -195,7 +195,7 @@ def test_failed_run_says_why(client: Client, tenant_with_questions: Tenant) -> N
     assert "Resume" in text
 
 
-def test_deletion_asks_first(client: Client, tenant_with_questions: Tenant) -> None:
+def test_deletion_needs_confirmation(client: Client, tenant_with_questions: Tenant) -> None:
     run = done(tenant_with_questions)
     address = page("evaluation-delete", tenant_with_questions, run.pk)
     assert "Delete this evaluation?" in text_of(client.get(address))

@@ -48,7 +48,7 @@ def collect(client: Client, tenant: Tenant, memory: object, text: str = QUESTION
     return client.post(page("golden-collect", tenant), form, follow=True)
 
 
-def test_nothing_yet_says_where_to_begin(client: Client, tenant: Tenant) -> None:
+def test_empty_page_explains_where_to_begin(client: Client, tenant: Tenant) -> None:
     assert "No golden questions yet" in text_of(client.get(page("golden-questions", tenant)))
 
 
@@ -180,7 +180,7 @@ def test_export_leaves_out_what_can_no_longer_be_found(
     assert [question.text for question in read_corpus(tmp_path).questions] == [QUESTION]
 
 
-def test_export_without_a_question_goes_back_and_says_so(client: Client, tenant: Tenant) -> None:
+def test_export_without_a_question_returns_to_the_page_with_a_message(client: Client, tenant: Tenant) -> None:
     assert "no golden questions with existing memories yet" in text_of(
         client.get(page("golden-export", tenant), follow=True)
     )
@@ -321,7 +321,7 @@ def test_question_by_hand_is_for_operators_of_the_tenant(client: Client, tenant:
     assert client.get(page("golden-new", other_tenant)).status_code == 404
 
 
-def test_memories_that_no_context_can_hold_are_flagged(client: Client, tenant: Tenant, memories: list[Memory]) -> None:
+def test_memories_too_large_for_any_context_are_flagged(client: Client, tenant: Tenant, memories: list[Memory]) -> None:
     golden(tenant, QUESTION, *memories[1:4])
     now = timezone.now()
     with tenant_scope(tenant.pk):

@@ -142,7 +142,7 @@ def test_thirty_votes_of_one_key_count_as_one(api: APIClient, memory: dict[str, 
     assert (answers[-1].json()["results"], answers[-1].json()["repeated"]) == ([], [vote])
 
 
-def test_later_vote_of_a_key_replaces_that_of_the_day_and_says_so(
+def test_later_vote_of_a_key_replaces_that_of_the_day_and_returns_it(
     api: APIClient, tenant: Tenant, memory: dict[str, Any]
 ) -> None:
     body = {"memory_id": memory["id"], "feedback": "POSITIVE"}

@@ -141,7 +141,7 @@ def test_number_of_queries_does_not_grow_with_the_memories() -> None:
     assert counts[0] == counts[1]
 
 
-def test_same_judgement_of_a_context_on_one_day_stands_once() -> None:
+def test_same_vote_on_a_context_counts_once_a_day() -> None:
     tenant = bakery()
     context = assemble_test_context(tenant, "sourdough")
     first = vote(tenant, receipt_id=context.id)
@@ -230,7 +230,7 @@ def test_memory_without_votes_keeps_what_it_brought_and_returns_to_it() -> None:
     assert score(memory) == 0.9
 
 
-def test_vote_that_was_asked_for_first_and_counted_last_does_not_change_where_a_memory_returns_to() -> None:
+def test_late_vote_does_not_change_the_score_to_which_a_memory_returns() -> None:
     tenant = make_empty_tenant()
     memory = make_memory(tenant)
     for minutes, feedback, by in ((2, "VERY_NEGATIVE", AGENT), (1, "POSITIVE", OTHER_AGENT)):
@@ -375,7 +375,7 @@ def test_implied_vote_that_was_taken_back_is_not_given_again_that_day() -> None:
     assert score(bread_of(tenant)) == 0.5
 
 
-def test_answer_does_not_speak_for_a_memory_that_was_judged_in_the_same_context() -> None:
+def test_answer_adds_no_vote_for_a_memory_with_a_vote_in_the_same_context() -> None:
     tenant = bakery()
     context = assemble_test_context(tenant, "What does Alex do?")
     given = vote(tenant, "NEGATIVE", receipt_id=context.id)

@@ -320,7 +320,7 @@ def test_key_and_profile_of_another_tenant_are_out_of_reach() -> None:
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("is_assigned", [False, True])
-def test_of_two_who_assign_one_target_at_the_same_moment_none_is_lost_unseen(is_assigned: bool) -> None:
+def test_simultaneous_assignments_of_one_target_are_not_lost_unnoticed(is_assigned: bool) -> None:
     tenant = shop()
     if is_assigned:
         assign(tenant, "long", partition_path="")

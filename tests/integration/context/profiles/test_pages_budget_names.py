@@ -65,7 +65,7 @@ def test_profile_is_retired_unless_it_is_assigned_and_restored(client: Client, t
     assert "cannot be retired" in text_of(client.post(page("budget-retire", tenant, "default"), follow=True))
 
 
-def test_assignment_to_a_partition_without_memories_asks_first(client: Client, tenant: Tenant) -> None:
+def test_assignment_to_a_partition_without_memories_needs_confirmation(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     address = page("budget-assignments", tenant)
     typed = {"profile_name": "short", "partition": "agent=suport"}

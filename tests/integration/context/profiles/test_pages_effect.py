@@ -57,7 +57,7 @@ def scoring_effect(client: Client, tenant: Tenant, headers: Any = None, **change
     return client.get(f"{page('scoring-effect', tenant, 'own')}?{query}", headers=headers or {})
 
 
-def test_smaller_budget_loses_evidence_and_says_so(client: Client, tenant: Tenant) -> None:
+def test_smaller_budget_loses_evidence_and_shows_it(client: Client, tenant: Tenant) -> None:
     memories = make_bakery_memories(tenant)
     golden(tenant, QUESTION, memories[1], memories[2])
     before = counted_rows()
@@ -79,7 +79,7 @@ def test_smaller_budget_loses_evidence_and_says_so(client: Client, tenant: Tenan
         assert current_budget_profile(tenant.pk).version == 0
 
 
-def test_untouched_numbers_change_nothing_and_ask_each_question_once(client: Client, tenant: Tenant) -> None:
+def test_unchanged_numbers_have_no_effect_and_evaluate_each_question_once(client: Client, tenant: Tenant) -> None:
     golden(tenant, QUESTION, make_bakery_memories(tenant)[1])
 
     def count(**typed: Any) -> int:
@@ -156,7 +156,7 @@ def test_golden_questions_come_first_and_no_more_than_a_few(client: Client, tena
     assert "shown when a setting changes" in shown
 
 
-def test_no_further_question_is_asked_when_the_time_is_over(
+def test_no_further_question_is_evaluated_after_the_time_limit(
     client: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory = make_bakery_memories(tenant)[1]

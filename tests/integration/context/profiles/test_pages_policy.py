@@ -19,7 +19,7 @@ def client(operator: User) -> Client:
     return client_of(operator)
 
 
-def in_force(tenant: Tenant) -> BudgetProfile:
+def active_profile(tenant: Tenant) -> BudgetProfile:
     with tenant_scope(tenant.pk):
         return current_budget_profile(tenant.pk)
 
@@ -49,10 +49,10 @@ def test_only_what_differs_from_the_defaults_is_stored(client: Client, tenant: T
         page("budgets", tenant), {"edited_from": "0", "default_tokens": "4000", **typed}, follow=True
     )
     assert "Version 1 is active." in text_of(response)
-    assert in_force(tenant).compaction == {"target": 0.4, "decision": "review"}
+    assert active_profile(tenant).compaction == {"target": 0.4, "decision": "review"}
     assert "becomes </span>40 % of the window" in text_of(response)
     client.post(page("budgets", tenant), {"edited_from": "1", "default_tokens": "500"})
-    assert in_force(tenant).compaction == {"target": 0.4, "decision": "review"}
+    assert active_profile(tenant).compaction == {"target": 0.4, "decision": "review"}
 
 
 OUT_OF_BOUNDS = [
@@ -74,7 +74,7 @@ def test_number_out_of_bounds_is_answered_422_at_its_field(client: Client, tenan
         assert response.status_code == 422
         assert f"compaction_{field}" in response.context["form"].errors
         assert 'id="tab-sessions" checked' in text_of(response)
-    assert in_force(tenant).version == 0
+    assert active_profile(tenant).version == 0
 
 
 def test_two_versions_are_compared_in_words(client: Client, tenant: Tenant) -> None:

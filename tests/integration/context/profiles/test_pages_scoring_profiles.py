@@ -63,7 +63,7 @@ def versions(tenant: Tenant, name: str = "own") -> list[ScoringProfileVersion]:
         return list(ScoringProfileVersion.objects.for_tenant(tenant.pk).named(name).versions())
 
 
-def in_force(tenant: Tenant) -> list[int]:
+def active_versions(tenant: Tenant) -> list[int]:
     return [row.version for row in versions(tenant) if row.is_active]
 
 
@@ -143,7 +143,7 @@ def test_new_draft_begins_with_the_numbers_of_a_version(client: Client, tenant: 
         assert words in text_of(refused)
 
 
-def test_edit_is_a_new_draft_and_says_what_differs(client: Client, tenant: Tenant) -> None:
+def test_edit_is_a_new_draft_and_shows_what_differs(client: Client, tenant: Tenant) -> None:
     new_version(tenant, "own")
     response = client.post(page("scoring-profile", tenant, "own"), typed(pool_size="100"), follow=True)
     assert "Version 2 is a draft" in text_of(response)
@@ -160,7 +160,7 @@ def test_edit_is_a_new_draft_and_says_what_differs(client: Client, tenant: Tenan
     assert len(versions(tenant)) == 2
 
 
-def test_form_that_nobody_touched_changes_no_number(client: Client, tenant: Tenant) -> None:
+def test_unchanged_form_changes_no_number(client: Client, tenant: Tenant) -> None:
     thirds = {"relevance": 1 / 3, "recency": 1 / 3, "usefulness": 1 - 2 / 3}
     new_version(tenant, "own", numbers={**NUMBERS, "weights": thirds, "half_life_days_by_kind": {"fact": 3.5}})
     fields = {name: value for name, value in scoring_profile_form_values(versions(tenant)[0].numbers).items() if value}
@@ -181,7 +181,7 @@ REFUSED_NUMBERS = [
 ]
 
 
-def test_refused_number_stands_beside_its_field_and_nothing_is_saved(client: Client, tenant: Tenant) -> None:
+def test_refused_number_is_shown_at_its_field_and_nothing_is_saved(client: Client, tenant: Tenant) -> None:
     new_version(tenant, "own")
     for changes, words in REFUSED_NUMBERS:
         refused = client.post(page("scoring-profile", tenant, "own"), typed(**changes))
@@ -237,10 +237,10 @@ def test_gate_names_what_is_missing_and_publishing_needs_both(admin: Client, ten
         refused = admin.post(url, {**TYPED, "decision": decision})
         assert refused.status_code == 422
         assert words in refused.context["form"].errors["decision"][0]
-    assert in_force(tenant) == []
+    assert active_versions(tenant) == []
     done = admin.post(url, TYPED, follow=True)
     assert "own version 1 is published and active" in text_of(done)
-    assert in_force(tenant) == [1]
+    assert active_versions(tenant) == [1]
     for words in (*ARGUMENT.values(), "evidence at 1,000 tokens +35.0 pp", "adr-0040 version 1", "?with="):
         assert words in text_of(done), words
 
@@ -261,7 +261,7 @@ def test_refusal_names_evaluation_and_argument_together(admin: Client, tenant: T
     errors = refused.context["form"].errors
     assert "No finished evaluation" in errors["__all__"][0]
     assert set(errors) == {"__all__", "context", "decision", "consequences"}
-    assert in_force(tenant) == []
+    assert active_versions(tenant) == []
 
 
 def test_version_that_is_not_clearly_better_needs_a_reason_that_the_audit_log_shows(
@@ -276,9 +276,9 @@ def test_version_that_is_not_clearly_better_needs_a_reason_that_the_audit_log_sh
     refused = admin.post(url, TYPED)
     assert refused.status_code == 422
     assert "It is worse than adr-0040 version 1" in refused.context["form"].errors["reason"][0]
-    assert in_force(tenant) == []
+    assert active_versions(tenant) == []
     done = admin.post(url, {**TYPED, "reason": REASON}, follow=True)
-    assert in_force(tenant) == [1]
+    assert active_versions(tenant) == [1]
     assert REASON in text_of(done)
     assert REASON in text_of(admin.get(page("audit-log", tenant)))
 
@@ -310,7 +310,7 @@ def test_gate_shows_what_was_measured_beside_what_is_in_use(admin: Client, tenan
     assert "One is queued" in again, "it may have enough questions, although both have one that is too small"
 
 
-def test_verbs_ask_first_with_what_would_change(admin: Client, tenant: Tenant) -> None:
+def test_actions_need_confirmation_and_show_what_would_change(admin: Client, tenant: Tenant) -> None:
     published(tenant, "own")
     published(tenant, "own", 2, numbers={**NUMBERS, "pool_size": 50}, recorded_to=CONTEXT_NOW)
     asked = text_of(admin.get(page("scoring-rollback", tenant, "own", 2)))
@@ -318,7 +318,7 @@ def test_verbs_ask_first_with_what_would_change(admin: Client, tenant: Tenant) -
     assert "50 candidates" in asked
     assert "data-confirm-form" in asked
     assert "Requests can no longer name the profile." in text_of(admin.get(page("scoring-retire", tenant, "own", 1)))
-    assert in_force(tenant) == [1]
+    assert active_versions(tenant) == [1]
     for verb in ("publish", "rollback", "retire"):
         assert admin.get(page(f"scoring-{verb}", tenant, "own", 9)).status_code == 404
 
@@ -329,17 +329,17 @@ def test_publishing_has_an_undo_and_a_version_can_be_retired_and_brought_back(ad
     published_again = admin.post(
         page("scoring-publish", tenant, "own", 2), {**TYPED, "reason": REASON, "replaces": "1"}, follow=True
     )
-    assert in_force(tenant) == [2]
+    assert active_versions(tenant) == [2]
     undone = admin.post(undo_of(published_again), follow=True)
     assert "own version 1 restored." in text_of(undone)
-    assert in_force(tenant) == [1]
-    forth = admin.post(page("scoring-rollback", tenant, "own", 2), follow=True)
-    assert in_force(tenant) == [2]
-    admin.post(undo_of(forth), follow=True)
+    assert active_versions(tenant) == [1]
+    again = admin.post(page("scoring-rollback", tenant, "own", 2), follow=True)
+    assert active_versions(tenant) == [2]
+    admin.post(undo_of(again), follow=True)
     retired = admin.post(page("scoring-retire", tenant, "own", 1), follow=True)
-    assert in_force(tenant) == []
+    assert active_versions(tenant) == []
     admin.post(undo_of(retired))
-    assert in_force(tenant) == [1]
+    assert active_versions(tenant) == [1]
 
 
 def test_page_that_was_overtaken_does_not_publish(admin: Client, tenant: Tenant) -> None:
@@ -350,13 +350,13 @@ def test_page_that_was_overtaken_does_not_publish(admin: Client, tenant: Tenant)
     assert "version 1 is active" in text_of(refused)
 
 
-def test_refused_roll_back_and_retirement_say_why(admin: Client, client: Client, tenant: Tenant) -> None:
+def test_refused_roll_back_and_retirement_show_the_reason(admin: Client, client: Client, tenant: Tenant) -> None:
     published(tenant, "own")
     new_version(tenant, "own", 2)
     assert "was never published" in text_of(admin.post(page("scoring-rollback", tenant, "own", 2), follow=True))
     client.post(page("scoring-assignments", tenant), {"profile_name": "own", "api_key": "", "partition": ""})
     assert "assigned to one target" in text_of(admin.post(page("scoring-retire", tenant, "own", 1), follow=True))
-    assert in_force(tenant) == [1]
+    assert active_versions(tenant) == [1]
     assert "built in" in text_of(admin.post(page("scoring-retire", tenant, "adr-0040", 1), follow=True))
 
 
@@ -426,7 +426,7 @@ def test_viewer_sees_operator_drafts_admin_publishes(viewer: Client, client: Cli
         assert viewer.post(url, {}).status_code == 403, url
     for url in to_publish:
         assert client.post(url, {}).status_code == 403, url
-    assert in_force(tenant) == [1]
+    assert active_versions(tenant) == [1]
 
 
 def test_strangers_and_unknown_names_find_nothing(client: Client, tenant: Tenant, other_tenant: Tenant) -> None:
@@ -459,7 +459,7 @@ def test_page_that_watches_an_evaluation_offers_to_publish_when_it_is_done(admin
     assert page("scoring-publish", tenant, "own", 1) in watched
 
 
-def test_publish_page_asks_again_while_an_evaluation_runs(admin: Client, tenant: Tenant) -> None:
+def test_publish_page_polls_while_an_evaluation_runs(admin: Client, tenant: Tenant) -> None:
     new_version(tenant, "own")
     url = page("scoring-publish", tenant, "own", 1)
     assert "every 2s" not in text_of(admin.get(url))

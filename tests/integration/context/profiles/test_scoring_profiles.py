@@ -33,7 +33,7 @@ def each_within(tenant: Tenant, *works: Callable[[], object]) -> list[str]:
     return concurrent_refusal_codes([partial(within, work) for work in works])
 
 
-def in_force(tenant: Tenant) -> list[int]:
+def active_versions(tenant: Tenant) -> list[int]:
     with tenant_scope(tenant.pk):
         return [row.version for row in ScoringProfileVersion.objects.for_tenant(tenant.pk).active()]
 
@@ -54,7 +54,7 @@ def test_of_two_admins_who_publish_at_once_one_wins(is_active: bool) -> None:
     seen = 1 if is_active else 0
     outcomes = each_within(tenant, publishing(tenant, 2, seen), publishing(tenant, 3, seen))
     assert sorted(outcomes) == ["", "profile_changed"]
-    assert in_force(tenant) == [2 + outcomes.index("")]
+    assert active_versions(tenant) == [2 + outcomes.index("")]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -63,11 +63,11 @@ def test_of_two_admins_who_publish_the_same_version_one_wins() -> None:
     prove(tenant, new_version(tenant, "own", 1).numbers)
     outcomes = each_within(tenant, publishing(tenant, 1, 0), publishing(tenant, 1, 0))
     assert sorted(outcomes) == ["", "already_published"]
-    assert in_force(tenant) == [1]
+    assert active_versions(tenant) == [1]
 
 
 @pytest.mark.django_db(transaction=True)
-def test_publishing_and_rolling_back_at_once_leave_one_version_in_force() -> None:
+def test_simultaneous_publishing_and_rolling_back_leave_one_active_version() -> None:
     tenant = make_empty_tenant()
     published(tenant, "own", 1, recorded_to=CONTEXT_NOW)
     published(tenant, "own", 2)
@@ -75,7 +75,7 @@ def test_publishing_and_rolling_back_at_once_leave_one_version_in_force() -> Non
     back: dict[str, Any] = {"tenant_id": tenant.pk, "name": "own", "version": 1, "replaces": 2, **TIMES}
     outcomes = each_within(tenant, publishing(tenant, 3, 2), lambda: roll_back_scoring_profile(**back))
     assert sorted(outcomes) == ["", "profile_changed"]
-    assert in_force(tenant) == [3 if outcomes[0] == "" else 1]
+    assert active_versions(tenant) == [3 if outcomes[0] == "" else 1]
 
 
 @pytest.mark.django_db(transaction=True)
@@ -90,7 +90,7 @@ def test_profile_is_not_retired_while_it_is_being_assigned() -> None:
     assert outcomes in (["", "not_published"], ["assigned", ""])
     with tenant_scope(tenant.pk):
         assert ScoringProfileAssignment.objects.for_tenant(tenant.pk).row_count() == (outcomes[1] == "")
-    assert in_force(tenant) == ([1] if outcomes[1] == "" else [])
+    assert active_versions(tenant) == ([1] if outcomes[1] == "" else [])
 
 
 @pytest.mark.django_db(transaction=True)

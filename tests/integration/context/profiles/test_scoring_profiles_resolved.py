@@ -118,7 +118,7 @@ def test_any_version_of_a_receipt_is_found_again_in_any_state() -> None:
         scoring_profile_at(other.pk, "own", 1)
 
 
-def test_numbers_that_the_program_no_longer_knows_are_refused_by_name() -> None:
+def test_unknown_numbers_are_refused_by_name() -> None:
     tenant = make_empty_tenant()
     published(tenant, "old", numbers={"weights": {"relevance": 0.5, "phase_of_the_moon": 0.5}})
     with pytest.raises(InvalidInput) as refused:

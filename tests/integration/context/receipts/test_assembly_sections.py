@@ -113,7 +113,7 @@ def test_summaries_lead_from_the_root_down_to_the_partition_at_the_profiles_leve
 @pytest.mark.parametrize(
     ("levels", "expected"), [([], []), ([0], [ALEX]), ([2], [DEEP]), ([0, 2], [ALEX, DEEP]), ([5], [])]
 )
-def test_levels_can_be_asked_for(tenant: Tenant, levels: list[int], expected: list[str]) -> None:
+def test_levels_can_be_requested(tenant: Tenant, levels: list[int], expected: list[str]) -> None:
     context = assemble_test_context(
         tenant, QUESTION, partition="user=alex/topic=food/kind=bread", include_summaries_at=levels
     )
@@ -127,7 +127,7 @@ def test_summaries_below_or_beside_the_partition_stay_out(tenant: Tenant) -> Non
     assert "partition_summary" not in kinds(assemble_test_context(tenant, QUESTION))
 
 
-def test_style_is_the_profiles_unless_asked_for(tenant: Tenant) -> None:
+def test_style_is_that_of_the_profile_unless_requested(tenant: Tenant) -> None:
     summarise(tenant, "user=alex", "All about Alex, at length.", style="detailed")
     assert ALEX in block_texts(assemble_test_context(tenant, QUESTION, partition="user=alex"))
     assert "All about Alex, at length." in block_texts(
@@ -181,8 +181,8 @@ def test_links_are_followed_one_hop_outwards_and_within_the_keys_reach(
     link(tenant, targets[0], further)
     link(tenant, backwards, focus)
     context = assemble_test_context(tenant, focus=Focus(memory_id=focus.pk), reach="user=alex")
-    held = [block.text for block in context.blocks if block.kind == "linked_memory"]
-    assert held == ["The river floods in March.", "The second shop stands by the river."]
+    linked_texts = [block.text for block in context.blocks if block.kind == "linked_memory"]
+    assert linked_texts == ["The river floods in March.", "The second shop stands by the river."]
 
 
 def test_links_can_be_left_out(linked: tuple[Tenant, Memory, list[Memory]]) -> None:
@@ -203,7 +203,7 @@ def test_archived_memory_is_linked_to_no_more(linked: tuple[Tenant, Memory, list
     assert targets[0].content not in block_texts(assemble_test_context(tenant, focus=Focus(memory_id=focus.pk)))
 
 
-def test_with_a_query_the_best_memories_follow_and_each_memory_stands_once(
+def test_with_a_query_the_best_memories_follow_and_each_memory_appears_once(
     linked: tuple[Tenant, Memory, list[Memory]],
 ) -> None:
     tenant, focus, targets = linked
@@ -218,7 +218,7 @@ def test_with_a_query_the_best_memories_follow_and_each_memory_stands_once(
     assert len(context.omitted) == len({omission.anchor for omission in context.omitted})
 
 
-def test_focus_on_a_memory_without_query_holds_other_memories_only_when_asked(
+def test_focus_on_a_memory_without_query_includes_other_memories_only_on_request(
     linked: tuple[Tenant, Memory, list[Memory]],
 ) -> None:
     tenant, focus, _ = linked
@@ -305,7 +305,7 @@ def test_unused_tokens_of_a_section_go_to_the_next(tenant: Tenant) -> None:
     assert recounted(context) <= 400
 
 
-def test_memo_too_long_for_its_share_gives_way_though_the_budget_would_hold_it(tenant: Tenant) -> None:
+def test_memo_too_long_for_its_share_is_excluded_although_the_budget_would_fit_it(tenant: Tenant) -> None:
     draft = profile(tenant, sections={"tenant_memo": {"tokens": 3}})
     context = assemble_test_context(tenant, QUESTION, partition="user=alex", draft=draft, preview=True)
     assert MEMO not in block_texts(context)
@@ -336,18 +336,18 @@ RULES = [
 ]
 
 
-def ruled(tenant: Tenant) -> set[str]:
+def store_rules(tenant: Tenant) -> set[str]:
     """Pinned rules that no query is about, more of them than fit in their share."""
     store(tenant, [new_row(rule, "user=alex", pinned=True) for rule in RULES])
     return set(RULES)
 
 
-def held(context: AssembledContext) -> list[str]:
+def memory_texts(context: AssembledContext) -> list[str]:
     return [block.text for block in context.blocks if block.kind == "memory"]
 
 
-def test_pinned_memories_come_first_in_their_share_and_crowd_no_question(tenant: Tenant) -> None:
-    rules = ruled(tenant)
+def test_pinned_memories_come_first_in_their_share_and_displace_no_answer(tenant: Tenant) -> None:
+    rules = store_rules(tenant)
     for packer in ["greedy", "elastic", "optimal"]:
         for max_tokens in [62, 70, 78]:
             options: dict[str, Any] = {"partition": "user=alex", "packer": packer, "max_tokens": max_tokens}
@@ -358,7 +358,9 @@ def test_pinned_memories_come_first_in_their_share_and_crowd_no_question(tenant:
                 "ordering": "top_down",
             }
             shared, whole, none = (
-                held(assemble_test_context(tenant, QUESTION, draft=profile(tenant, pinned_share=share), **options))
+                memory_texts(
+                    assemble_test_context(tenant, QUESTION, draft=profile(tenant, pinned_share=share), **options)
+                )
                 for share in (0.5, 1.0, 0.0)
             )
             assert RYE in shared
@@ -366,7 +368,7 @@ def test_pinned_memories_come_first_in_their_share_and_crowd_no_question(tenant:
             assert set(whole) <= rules
             assert RYE in none
             assert none[0] not in rules
-            again = held(assemble_test_context(tenant, "", draft=profile(tenant), **options))
+            again = memory_texts(assemble_test_context(tenant, "", draft=profile(tenant), **options))
             assert again
             assert set(again) <= rules
 
@@ -387,13 +389,13 @@ def test_near_duplicate_of_a_kept_memory_is_left_out_with_that_reason(tenant: Te
     again = store(tenant, [new_row(f"{RYE}.", "user=alex"), new_row(f"{RYE}!", "user=alex")])
     context = assemble_test_context(tenant, QUESTION, partition="user=alex")
     ids = {str(row.pk) for row in again}
-    said = [block for block in context.blocks if block.text.startswith("Alex prefers rye")]
-    assert len(said) == 1
+    equal_blocks = [block for block in context.blocks if block.text.startswith("Alex prefers rye")]
+    assert len(equal_blocks) == 1
     with tenant_scope(tenant.pk):
         first = Memory.objects.for_tenant(tenant.pk).get(content=RYE)
     alike = {key for key, reason in reasons(context).items() if reason == "near_duplicate"}
-    assert alike == (ids | {str(first.pk)}) - {said[0].anchor.id}
-    assert near_duplicates(context) == dict.fromkeys(alike, said[0].anchor)
+    assert alike == (ids | {str(first.pk)}) - {equal_blocks[0].anchor.id}
+    assert near_duplicates(context) == dict.fromkeys(alike, equal_blocks[0].anchor)
     assert context.id is not None
     with tenant_scope(tenant.pk):
         stored = read_receipt(tenant_id=tenant.pk, receipt_id=context.id, reach="")
@@ -454,7 +456,7 @@ def test_shorter_near_duplicate_is_included_if_the_better_one_does_not_fit() -> 
 # --- All together ---------------------------------------------------------------------------------------------------
 
 
-def test_every_section_together_holds_the_budget_and_can_be_parsed(
+def test_all_sections_together_stay_within_the_budget_and_can_be_parsed(
     linked: tuple[Tenant, Memory, list[Memory]],
 ) -> None:
     tenant, focus, _ = linked

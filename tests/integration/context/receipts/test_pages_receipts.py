@@ -50,7 +50,7 @@ def votes(tenant: Tenant) -> list[Feedback]:
         return list(Feedback.objects.for_tenant(tenant.pk).newest_first())
 
 
-def test_no_context_yet_says_how_one_comes_about(client: Client, tenant: Tenant) -> None:
+def test_empty_context_log_explains_how_to_request_a_context(client: Client, tenant: Tenant) -> None:
     assert "No contexts yet" in text_of(client.get(page("context-log", tenant)))
 
 
@@ -132,7 +132,7 @@ def test_filter_that_is_none_is_answered_422(query: str, client: Client, tenant:
     assert client.get(f"{page('context-log', tenant)}?{query}").status_code == 422
 
 
-def test_lists_of_contexts_go_on_page_by_page(
+def test_lists_of_contexts_have_pages(
     client: Client, tenant: Tenant, api: Any, monkeypatch: pytest.MonkeyPatch, django_assert_max_num_queries: Any
 ) -> None:
     monkeypatch.setattr("memory_platform.web.tables.TABLE_PAGE_SIZE", 2)

@@ -27,12 +27,12 @@ QUESTION = "What flour does Alex like?"
 DAY = timedelta(days=1)
 
 
-def holding(tenant: Tenant, memory_id: UUID) -> set[UUID]:
+def receipts_with(tenant: Tenant, memory_id: UUID) -> set[UUID]:
     with tenant_scope(tenant.pk):
         return {row.pk for row in Receipt.objects.for_tenant(tenant.pk).holding_any([memory_id])}
 
 
-def held(tenant: Tenant) -> dict[UUID, list[UUID]]:
+def memory_ids_by_receipt(tenant: Tenant) -> dict[UUID, list[UUID]]:
     with tenant_scope(tenant.pk):
         return {row.pk: row.memory_ids for row in Receipt.objects.for_tenant(tenant.pk)}
 
@@ -43,26 +43,26 @@ def test_memory_is_found_in_its_oldest_receipt_behind_many_others() -> None:
     first = assemble_test_context(tenant, partition="user=a", now=CONTEXT_NOW - 300 * DAY)
     for day in range(60):
         assemble_test_context(tenant, partition="user=b", now=CONTEXT_NOW - day * DAY)
-    assert holding(tenant, old.pk) == {first.id}
-    assert len(holding(tenant, new.pk)) == 60
+    assert receipts_with(tenant, old.pk) == {first.id}
+    assert len(receipts_with(tenant, new.pk)) == 60
 
 
-def test_candidate_that_was_not_packed_is_not_held() -> None:
+def test_candidate_that_was_not_packed_is_not_in_the_column() -> None:
     tenant = bakery()
     given = assemble_test_context(tenant, QUESTION, max_tokens=60)
     kept = {UUID(block.anchor.id) for block in given.blocks if block.anchor.type == "memory"}
     considered = {UUID(candidate.anchor.id) for candidate in given.candidates}
     assert kept
     assert considered - kept
-    assert all(holding(tenant, memory_id) == {given.id} for memory_id in kept)
-    assert all(holding(tenant, memory_id) == set() for memory_id in considered - kept)
+    assert all(receipts_with(tenant, memory_id) == {given.id} for memory_id in kept)
+    assert all(receipts_with(tenant, memory_id) == set() for memory_id in considered - kept)
 
 
-def test_another_tenants_receipts_hold_nothing_for_us() -> None:
+def test_receipts_of_another_tenant_are_not_found() -> None:
     tenant, other = bakery(), make_empty_tenant()
     assemble_test_context(tenant, QUESTION)
-    memory_id = next(iter(held(tenant).values()))[0]
-    assert holding(other, memory_id) == set()
+    memory_id = next(iter(memory_ids_by_receipt(tenant).values()))[0]
+    assert receipts_with(other, memory_id) == set()
 
 
 def test_receipts_are_found_without_reading_what_they_considered() -> None:
@@ -84,7 +84,7 @@ def test_receipt_names_the_memories_that_its_text_was_made_of() -> None:
     with tenant_scope(tenant.pk):
         for row in Receipt.objects.for_tenant(tenant.pk):
             assert row.memory_ids == [UUID(anchor.id) for anchor in receipt_anchors(row) if anchor.type == "memory"]
-    assert list(held(empty).values()) == [[]]
+    assert list(memory_ids_by_receipt(empty).values()) == [[]]
 
 
 @pytest.mark.parametrize("memory_ids", [[], [str(uuid4()), str(uuid4())]])
@@ -119,7 +119,7 @@ def test_inserted_receipt_is_the_one_that_save_would_store(memory_ids: list[str]
     assert other["memory_ids"] == [UUID(pk) for pk in memory_ids]
 
 
-def test_what_json_does_not_know_is_refused_before_the_database_is_asked() -> None:
+def test_values_outside_json_are_refused_before_any_query() -> None:
     tenant = make_empty_tenant()
     with pytest.raises(TypeError):
         Receipt.objects.insertion(Receipt(tenant_id=tenant.pk, created_at=CONTEXT_NOW, request={"what": object()}))
@@ -133,5 +133,5 @@ def test_receipt_and_what_it_leaves_behind_are_one_statement() -> None:
     assert len(inserts) == 1
     with tenant_scope(tenant.pk):
         tick = RetrievalTick.objects.for_tenant(tenant.pk).get()
-    assert held(tenant) == {given.id: tick.memory_ids}
+    assert memory_ids_by_receipt(tenant) == {given.id: tick.memory_ids}
     assert len(tick.recalled_hashes) == len(tick.memory_ids)

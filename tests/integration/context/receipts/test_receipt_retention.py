@@ -44,7 +44,7 @@ def shop(**numbers: Any) -> Tenant:
     return tenant
 
 
-def asked(tenant: Tenant, *days_ago: float) -> None:
+def assemble_contexts(tenant: Tenant, *days_ago: float) -> None:
     for days in days_ago:
         assemble_test_context(tenant, "When does the shop open?", now=CONTEXT_NOW - timedelta(days=days))
 
@@ -56,7 +56,7 @@ def ages(tenant: Tenant) -> list[float]:
 
 def test_receipts_past_their_days_go() -> None:
     tenant = shop(receipt_days=30)
-    asked(tenant, 31, 30, 29, 1)
+    assemble_contexts(tenant, 31, 30, 29, 1)
     assert prune_receipts_of_tenants(now=CONTEXT_NOW) == 1
     assert ages(tenant) == [1, 29, 30]
     assert prune_receipts_of_tenants(now=CONTEXT_NOW) == 0
@@ -65,14 +65,14 @@ def test_receipts_past_their_days_go() -> None:
 
 def test_oldest_receipts_beyond_the_number_go() -> None:
     tenant = shop(receipt_count=2)
-    asked(tenant, 3, 1, 2, 4)
+    assemble_contexts(tenant, 3, 1, 2, 4)
     assert prune_receipts_of_tenants(now=CONTEXT_NOW) == 2
     assert ages(tenant) == [1, 2]
 
 
 def test_default_keeps_ninety_days() -> None:
     tenant = shop()
-    asked(tenant, 91, 90)
+    assemble_contexts(tenant, 91, 90)
     assert prune_receipts_of_tenants(now=CONTEXT_NOW) == 1
     assert ages(tenant) == [90]
 
@@ -87,8 +87,8 @@ def test_profile_of_the_whole_tenant_decides_and_each_tenant_for_itself() -> Non
             assign_budget_profile(
                 tenant_id=tenant.pk, profile_name=name, partition_path=path, by=SYSTEM, now=CONTEXT_NOW - DAY
             )
-    asked(tenant, 6, 4, 2)
-    asked(other, 200)
+    assemble_contexts(tenant, 6, 4, 2)
+    assemble_contexts(other, 200)
     assert prune_receipts_of_tenants(now=CONTEXT_NOW) == 1
     assert (ages(tenant), ages(other)) == ([2, 4], [200])
 
@@ -97,7 +97,7 @@ def test_batches_are_bounded_and_the_next_run_continues(monkeypatch: pytest.Monk
     monkeypatch.setattr(retention, "PRUNE_BATCH", 2)
     monkeypatch.setattr(retention, "PRUNE_BATCHES_MAX", 2)
     tenant = shop(receipt_days=1, receipt_count=1)
-    asked(tenant, 9, 8, 7, 6, 5, 0.5, 0.4)
+    assemble_contexts(tenant, 9, 8, 7, 6, 5, 0.5, 0.4)
     assert prune_receipts_of_tenants(now=CONTEXT_NOW) == 4
     assert prune_receipts_of_tenants(now=CONTEXT_NOW) == 2
     assert ages(tenant) == [0.4]
@@ -124,9 +124,9 @@ def test_votes_outlive_the_receipt_they_were_given_on() -> None:
     assert (vote.receipt_id, vote.weight) == (None, 1)
 
 
-def test_what_a_receipt_holds_is_not_read_to_delete_it() -> None:
+def test_content_of_a_receipt_is_not_read_to_delete_it() -> None:
     tenant = shop(receipt_days=1)
-    asked(tenant, 2, 3)
+    assemble_contexts(tenant, 2, 3)
     with CaptureQueriesContext(connection) as queries:
         prune_receipts_of_tenants(now=CONTEXT_NOW)
     assert not [query for query in queries if '"candidates"' in query["sql"]]

@@ -86,7 +86,7 @@ def test_text_is_given_back_through_edits_archives_and_a_new_memo() -> None:
     assert block_texts(assemble_test_context(tenant, QUESTION, preview=True)) != block_texts(given)
 
 
-def test_context_whose_memory_was_erased_says_that_it_is_not_the_same() -> None:
+def test_context_whose_memory_was_erased_is_reported_as_different() -> None:
     tenant = bakery()
     given = assemble_test_context(tenant, QUESTION)
     gone = next(block.anchor.id for block in given.blocks if block.anchor.type == "memory")
@@ -105,7 +105,7 @@ def test_another_secret_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not read(tenant, given.id).is_verified
 
 
-def test_receipt_holds_no_text_of_a_memory() -> None:
+def test_receipt_contains_no_text_of_a_memory() -> None:
     tenant = bakery()
     row = row_of(tenant, assemble_test_context(tenant, QUESTION, max_tokens=80).id)
     kept = json.dumps([row.blocks, row.omitted, row.candidates, row.plan, row.warnings, row.request, row.budget])
@@ -114,7 +114,7 @@ def test_receipt_holds_no_text_of_a_memory() -> None:
     assert len(row.text_sha256) == 64
 
 
-def test_receipt_names_the_key_that_asked() -> None:
+def test_receipt_names_the_requesting_key() -> None:
     tenant = bakery()
     with tenant_scope(tenant.pk):
         key, _ = create_api_key(tenant=tenant, name="agent", scopes=["write"], by=SYSTEM, now=CONTEXT_NOW)

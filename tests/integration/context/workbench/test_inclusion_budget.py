@@ -57,7 +57,9 @@ def kitchen(transactional_db: None) -> Tenant:
     ("packer", "profile"),
     [("greedy", "conversation-recall"), ("elastic", ""), ("optimal", "conversation-recall")],
 )
-def test_budget_is_the_smallest_at_which_a_real_context_holds_it(kitchen: Tenant, packer: str, profile: str) -> None:
+def test_budget_is_the_smallest_at_which_an_actual_context_includes_it(
+    kitchen: Tenant, packer: str, profile: str
+) -> None:
     options: dict[str, Any] = {"max_tokens": 90, "packer": packer, "profile": profile, "partition": "user=alex"}
     left_out = [row.anchor.id for row in assemble_test_context(kitchen, QUERY, preview=True, **options).omitted]
     admissions = {anchor_id: admission(kitchen, anchor_id, **options) for anchor_id in left_out}
@@ -75,34 +77,34 @@ def test_budget_is_the_smallest_at_which_a_real_context_holds_it(kitchen: Tenant
         for budget in looked_at
     }
     for anchor_id, found in admissions.items():
-        standing = sorted(budget for budget, context in contexts.items() if holds(context, anchor_id))
+        including = sorted(budget for budget, context in contexts.items() if holds(context, anchor_id))
         if found.inclusion is None:
-            assert standing == []
+            assert including == []
             continue
-        assert found.inclusion.budget in standing
-        assert not found.inclusion.is_smallest or standing[0] == found.inclusion.budget
+        assert found.inclusion.budget in including
+        assert not found.inclusion.is_smallest or including[0] == found.inclusion.budget
     assert any(found.inclusion for found in admissions.values()) or packer == "elastic"
 
 
-def test_memo_and_what_stands_already_are_told_too(kitchen: Tenant) -> None:
+def test_memo_and_items_already_included_are_reported_too(kitchen: Tenant) -> None:
     context = assemble_test_context(kitchen, QUERY, preview=True, max_tokens=30)
     memo = str(kitchen.pk)
     assert not holds(context, memo)
     found = admission(kitchen, memo, max_tokens=30)
     assert found.inclusion
     assert holds(assemble_test_context(kitchen, QUERY, preview=True, max_tokens=found.inclusion.budget), memo)
-    standing = admission(kitchen, memo, max_tokens=found.inclusion.budget)
-    assert standing.is_already_included
+    kept = admission(kitchen, memo, max_tokens=found.inclusion.budget)
+    assert kept.is_already_included
 
 
-def test_no_budget_lets_in_what_is_no_candidate(kitchen: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_budget_includes_a_memory_that_is_no_candidate(kitchen: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr("context.assembly.repacking.RepackableContext.includes")  # never packed
     found = admission(kitchen, "00000000-0000-0000-0000-000000000000", max_tokens=90)
     assert (found.inclusion, found.outcome) == (None, "")
     assert found.highest_budget_tried == 32_000
 
 
-def test_search_is_cut_when_its_time_is_over_and_says_how_far_it_looked(kitchen: Tenant) -> None:
+def test_search_ends_at_its_time_limit_and_reports_the_highest_budget(kitchen: Tenant) -> None:
     left_out = assemble_test_context(kitchen, QUERY, preview=True, max_tokens=90, partition="user=alex").omitted
     ticks = count()
     found = admission(kitchen, left_out[0].anchor.id, lambda: float(next(ticks)), max_tokens=90, partition="user=alex")

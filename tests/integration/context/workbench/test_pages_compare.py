@@ -39,7 +39,7 @@ def compare(client: Client, tenant: Tenant, headers: Any = None, **options: Any)
     return client.get(f"{page('context-compare', tenant)}?{urlencode(options | {'whole': 1})}", headers=headers or {})
 
 
-def test_both_contexts_stand_side_by_side_with_lines_and_a_table(client: Client, tenant: Tenant) -> None:
+def test_both_contexts_are_shown_side_by_side_with_lines_and_a_table(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     store_memories_for_pages(tenant, ("The sun rises over the harbour.", "agent=support", "fact"), confidence=1.0)
     new_version(tenant, "sure", numbers=ONLY_CONFIDENCE)
@@ -100,7 +100,7 @@ def test_a_long_table_is_loaded_when_it_is_opened(client: Client, tenant: Tenant
     assert "toggle once" not in text_of(opened)
 
 
-def test_sides_are_the_workbench_run_and_another_one_where_nobody_chose(client: Client, tenant: Tenant) -> None:
+def test_sides_default_to_the_workbench_run_and_another_profile(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     response = compare(
         client, tenant, query=QUESTION, profile="conversation-recall", packer="elastic", before="query=x"
@@ -136,7 +136,7 @@ def test_budget_profiles_are_compared_as_well(client: Client, tenant: Tenant) ->
     assert not response.context["counts"]["in"]
 
 
-def test_fragment_is_the_result_alone_and_speaks_to_a_screen_reader(client: Client, tenant: Tenant) -> None:
+def test_fragment_is_the_result_alone_and_is_announced_to_screen_readers(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     shown = text_of(compare(client, tenant, HTMX, query=QUESTION, left="adr-0040", right="conversation-recall"))
     assert "<html" not in shown
@@ -144,7 +144,7 @@ def test_fragment_is_the_result_alone_and_speaks_to_a_screen_reader(client: Clie
     assert "<form" not in shown
 
 
-def test_page_without_a_question_asks_for_one(client: Client, tenant: Tenant) -> None:
+def test_page_without_a_question_requests_one(client: Client, tenant: Tenant) -> None:
     response = client.get(page("context-compare", tenant))
     assert response.status_code == 200
     assert "pair" not in response.context
@@ -162,7 +162,7 @@ REFUSED_CHOICES = [
 ]
 
 
-def test_refused_choice_stands_at_its_field(client: Client, tenant: Tenant) -> None:
+def test_refused_choice_is_shown_at_its_field(client: Client, tenant: Tenant) -> None:
     for options, field in REFUSED_CHOICES:
         for headers in ({}, HTMX):
             refused = compare(client, tenant, headers, **{"query": QUESTION, "left": "adr-0040", **options})
@@ -171,7 +171,7 @@ def test_refused_choice_stands_at_its_field(client: Client, tenant: Tenant) -> N
             assert f'href="#id_{field}"' in text_of(refused)
 
 
-def test_nothing_fits_is_said(client: Client, tenant: Tenant) -> None:
+def test_context_in_which_nothing_fits_has_a_warning(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     assert "No block fits on either side" in text_of(compare(client, tenant, query=QUESTION, max_tokens=1))
 

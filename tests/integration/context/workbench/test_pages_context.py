@@ -56,7 +56,7 @@ def preview(client: Client, tenant: Tenant, *, headers: dict[str, str] | None = 
     return client.get(address, headers=headers) if headers else client.get(with_result_address(address))
 
 
-def in_force(tenant: Tenant) -> BudgetProfile:
+def active_profile(tenant: Tenant) -> BudgetProfile:
     with tenant_scope(tenant.pk):
         return current_budget_profile(tenant.pk)
 
@@ -82,7 +82,7 @@ def test_preview_shows_what_was_left_out_and_how_many_tokens_it_needs(client: Cl
     assert re.search(rf"Needs {missing} more tokens?", text_of(response))
 
 
-def test_near_duplicate_leads_to_the_memory_that_says_the_same(client: Client, tenant: Tenant, api: Any) -> None:
+def test_near_duplicate_links_to_the_memory_with_the_same_statement(client: Client, tenant: Tenant, api: Any) -> None:
     memories = make_bakery_memories(tenant)
     store_memories_for_pages(tenant, (f"{memories[1].content[:-1]}!", "agent=service", "fact"))
     given = api.post("/api/v1/context", {"query": QUESTION}, format="json").json()
@@ -94,7 +94,7 @@ def test_near_duplicate_leads_to_the_memory_that_says_the_same(client: Client, t
         assert f'Near-duplicate of <a href="{address}">' in text_of(response)
 
 
-def test_preview_of_a_budget_too_small_for_anything_says_so(client: Client, tenant: Tenant) -> None:
+def test_preview_of_a_budget_too_small_for_anything_shows_a_note(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     assert "No block fits" in text_of(preview(client, tenant, query=QUESTION, max_tokens=3))
 
@@ -103,7 +103,7 @@ def test_preview_of_an_empty_tenant_leads_to_the_memories(client: Client, tenant
     assert "No live memory in this partition" in text_of(preview(client, tenant, query=QUESTION))
 
 
-def test_preview_without_a_question_offers_those_asked_lately(client: Client, tenant: Tenant, api: Any) -> None:
+def test_preview_without_a_question_offers_recent_queries(client: Client, tenant: Tenant, api: Any) -> None:
     make_bakery_memories(tenant)
     assert "Recent questions" not in text_of(client.get(page("context-preview", tenant)))
     api.post("/api/v1/context", {"query": QUESTION, "partition": "agent=service"}, format="json")
@@ -228,7 +228,7 @@ def test_draft_shows_its_effect_on_a_question_and_saves_nothing(client: Client, 
         assert "Save as version 1" in text
         assert response.context["after"].context.budget.used <= 60
         assert "Open in the workbench" not in text
-    assert in_force(tenant).version == 0
+    assert active_profile(tenant).version == 0
     unchanged = text_of(client.get(page("budgets", tenant), NUMBERS | {"query": QUESTION, "whole": 1}))
     assert f"?query={quote(QUESTION)}&amp;partition=&amp;budget_profile=default" in unchanged
 
@@ -241,7 +241,7 @@ def test_saved_budget_rules_the_next_context_and_can_be_rolled_back(client: Clie
     assert page("budget-rollback", tenant, "default", 0) in text_of(response)
     assert api.post("/api/v1/context", {"query": QUESTION}, format="json").json()["budget"]["max_tokens"] == 60
     client.post(page("budget-rollback", tenant, "default", 0))
-    current = in_force(tenant)
+    current = active_profile(tenant)
     assert (current.version, current.default_tokens, current.created_by) == (2, 4000, "olga")
     text = text_of(client.get(page("budgets", tenant)))
     assert "Roll back to version 1" in text
@@ -251,7 +251,7 @@ def test_saved_budget_rules_the_next_context_and_can_be_rolled_back(client: Clie
 
 def test_budget_that_changes_nothing_makes_no_version(client: Client, tenant: Tenant) -> None:
     client.post(page("budgets", tenant), NUMBERS | {"edited_from": 0})
-    assert in_force(tenant).version == 0
+    assert active_profile(tenant).version == 0
 
 
 def test_budget_saved_from_an_old_page_is_refused(client: Client, tenant: Tenant) -> None:
@@ -259,7 +259,7 @@ def test_budget_saved_from_an_old_page_is_refused(client: Client, tenant: Tenant
     response = client.post(page("budgets", tenant), NUMBERS | {"default_tokens": 900, "edited_from": 0})
     assert response.status_code == 422
     assert "Version 1 has become active" in text_of(response)
-    assert in_force(tenant).default_tokens == 500
+    assert active_profile(tenant).default_tokens == 500
 
 
 def test_preview_keeps_the_version_that_the_page_was_opened_with(client: Client, tenant: Tenant) -> None:
@@ -290,7 +290,7 @@ def test_invalid_budget_is_answered_422_and_saves_nothing(client: Client, tenant
         if field != "edited_from":
             draft = f"{page('budgets', tenant)}?{urlencode(typed)}"
             assert client.get(draft).status_code == client.get(draft, headers=HTMX).status_code == 422, (field, value)
-    assert in_force(tenant).version == 0
+    assert active_profile(tenant).version == 0
 
 
 def test_each_wrong_number_is_reported_by_the_name_it_has_on_the_page(client: Client, tenant: Tenant) -> None:
@@ -307,7 +307,7 @@ def test_each_wrong_number_is_reported_by_the_name_it_has_on_the_page(client: Cl
             assert f"A number from {wanted}." in message
 
 
-def test_draft_says_which_profile_serves_the_partition_it_does_not_reach(client: Client, tenant: Tenant) -> None:
+def test_draft_names_the_profile_of_a_partition_to_which_it_is_not_assigned(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     client.post(page("budget-create", tenant), {"name": "short", "based_on": "default"})
     with tenant_scope(tenant.pk):
@@ -346,12 +346,12 @@ def test_packer_that_is_not_built_is_neither_offered_nor_taken(client: Client, t
         typed = NUMBERS | {"packer": name, "edited_from": 0}
         assert client.get(f"{page('budgets', tenant)}?{urlencode(typed)}").status_code == 422
         assert client.post(page("budgets", tenant), typed).status_code == 422
-    assert in_force(tenant).version == 0
+    assert active_profile(tenant).version == 0
 
 
 def test_saved_numbers_belong_to_one_tenant(client: Client, tenant: Tenant, other_tenant: Tenant) -> None:
     client.post(page("budgets", tenant), NUMBERS | {"default_tokens": 500, "edited_from": 0})
-    assert in_force(other_tenant).version == 0
+    assert active_profile(other_tenant).version == 0
 
 
 def test_every_memory_of_the_page_is_of_the_tenant(client: Client, tenant: Tenant, other_tenant: Tenant) -> None:

@@ -73,7 +73,7 @@ def test_memory_that_does_not_fit_can_be_moved_and_one_elsewhere_is_moved_at_onc
     assert 'value="pin"' not in elsewhere, "pinned memories of other partitions are not read either"
 
 
-def test_pages_say_what_superseded_a_memory_and_when(client: Client, tenant: Tenant) -> None:
+def test_pages_show_what_superseded_a_memory_and_when(client: Client, tenant: Tenant) -> None:
     old, new = "Guest wifi password: copper-heron-52.", "New guest wifi password, it is now granite-otter-81."
     days = (CONTEXT_NOW - timedelta(days=300), CONTEXT_NOW - timedelta(days=200))
     memories = store(tenant, [new_row(text, created_at=at) for text, at in zip((old, new), days, strict=True)])

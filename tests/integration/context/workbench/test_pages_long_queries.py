@@ -53,7 +53,7 @@ def test_short_query_stays_in_the_address_and_a_refused_one_stores_nothing(clien
         assert not LongQuery.objects.for_tenant(tenant.pk).exists()
 
 
-def test_id_of_another_tenants_query_stands_for_nothing(client: Client, tenant: Tenant) -> None:
+def test_id_of_another_tenants_query_is_ignored(client: Client, tenant: Tenant) -> None:
     other = new_shared_tenant("Other")
     address = enter(client_of(new_operator("otto", "operator", other)), other, query=LONG)
     query_id = address.rpartition("=")[2]
@@ -62,7 +62,7 @@ def test_id_of_another_tenants_query_stands_for_nothing(client: Client, tenant: 
     assert client.get(f"{page('context-preview', tenant)}?query_id=x&whole=1").status_code == 200
 
 
-def test_receipt_shows_the_whole_question_who_asked_and_leads_to_the_workbench(
+def test_receipt_shows_the_whole_query_and_the_requester_and_links_to_the_workbench(
     client: Client, tenant: Tenant, api: Any
 ) -> None:
     memory = make_bakery_memories(tenant)[1]

@@ -64,7 +64,7 @@ def test_window_is_reported_completely(client: Client, tenant: Tenant) -> None:
     assert "3,496 tokens too many" in text_of(full)
 
 
-def test_item_left_out_leads_to_the_budget_at_which_it_enters(client: Client, tenant: Tenant) -> None:
+def test_excluded_item_links_to_its_inclusion_budget(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     first = ask(client, tenant, query=QUESTION, max_tokens=60)
     row = next(one for one in first.context["preview"].excluded if one.is_for_the_budget)
@@ -86,13 +86,13 @@ def test_item_left_out_leads_to_the_budget_at_which_it_enters(client: Client, te
 @pytest.mark.parametrize(
     "options", [{"item": "x"}, {}, {"item": uuid4(), "max_tokens": 0}, {"item": uuid4(), "profile": "z"}]
 )
-def test_entry_that_cannot_be_asked_is_answered_422(options: dict[str, Any], client: Client, tenant: Tenant) -> None:
+def test_invalid_entry_is_answered_with_422(options: dict[str, Any], client: Client, tenant: Tenant) -> None:
     for headers in ({}, HTMX):
         address = f"{page('inclusion-budget', tenant)}?{urlencode({'query': QUESTION, **options})}"
         assert client.get(address, headers=headers).status_code == 422
 
 
-def test_no_budget_for_what_is_nowhere_is_said_after_one_search_by_words(client: Client, tenant: Tenant) -> None:
+def test_missing_inclusion_budget_is_reported_after_one_search_by_words(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     with CaptureQueriesContext(connection) as queries:
         answer = ask(client, tenant, "inclusion-budget", query=QUESTION, max_tokens=60, item=uuid4())
@@ -215,7 +215,7 @@ def test_reset_keeps_the_question_and_drops_the_numbers(client: Client, tenant: 
     assert parse_qs(response.context["reset_query"]) == {"query": [QUESTION], "partition": ["agent=support"]}
 
 
-def test_receipt_opens_in_the_workbench_as_it_was_asked(client: Client, tenant: Tenant, api: Any) -> None:
+def test_receipt_opens_in_the_workbench_with_its_request(client: Client, tenant: Tenant, api: Any) -> None:
     memory = make_bakery_memories(tenant)[3]
     options = {"partition": "agent=service", "packer": "elastic", "ordering": "u_curve", "render": "xml"}
     for more in ({}, {"focus": {"memory_id": str(memory.pk)}, "partition": None}):

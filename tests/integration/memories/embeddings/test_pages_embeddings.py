@@ -54,7 +54,7 @@ def row(tenant: Tenant, name: str) -> EmbeddingModel:
 
 
 def work(tenant: Tenant, name: str) -> None:
-    reembedding.advance_embedding_model(tenant.pk, row(tenant, name).pk, goes_on=lambda: True, clock=timezone.now)
+    reembedding.advance_embedding_model(tenant.pk, row(tenant, name).pk, can_continue=lambda: True, clock=timezone.now)
 
 
 def begin(admin: Client, tenant: Tenant, model: str = SECOND, **more: str) -> Any:

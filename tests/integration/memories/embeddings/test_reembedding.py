@@ -81,7 +81,7 @@ def start(tenant: Tenant, model: str = SECOND, *, switches: bool = False) -> Emb
 def work(tenant: Tenant, model: EmbeddingModel, *, batches: int = 1_000, now: Any = FACTORY_NOW) -> bool:
     left = iter(range(batches))
     return reembedding.advance_embedding_model(
-        tenant.pk, model.pk, goes_on=lambda: next(left, None) is not None, clock=lambda: now
+        tenant.pk, model.pk, can_continue=lambda: next(left, None) is not None, clock=lambda: now
     )
 
 
@@ -198,7 +198,7 @@ def test_version_superseded_before_it_had_a_vector_gets_one_of_every_model(
         assert (str(new.pk), 1) not in vectors(tenant, name)
     assert len(indexer.embedding_models_with_work()) == 2
     for tenant_id, model_id in indexer.embedding_models_with_work():
-        reembedding.advance_embedding_model(tenant_id, model_id, goes_on=lambda: True, clock=lambda: FACTORY_NOW)
+        reembedding.advance_embedding_model(tenant_id, model_id, can_continue=lambda: True, clock=lambda: FACTORY_NOW)
     assert vectors(tenant, FIRST) == vectors(tenant, SECOND) == versions(tenant)
     assert indexer.embedding_models_with_work() == []
 
@@ -307,7 +307,7 @@ def test_verbs_are_audited_without_any_text(tenant: Tenant, memories: list[Memor
 # --- Resuming ------------------------------------------------------------------------------------------------------
 
 
-def test_what_a_killed_worker_held_is_taken_up_without_doubling(
+def test_work_of_a_killed_worker_is_continued_without_duplicates(
     tenant: Tenant, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("memories.embeddings.providers.openai_embedder.OpenAIEmbedder.batch_size", 10)
@@ -479,7 +479,7 @@ def test_another_dimension_than_the_registered_one_is_refused_at_write_and_at_se
 # --- Settings that change -------------------------------------------------------------------------------------------
 
 
-def test_changed_settings_leave_the_model_of_stored_vectors_and_say_so(
+def test_changed_settings_keep_the_model_of_stored_vectors_and_are_reported(
     tenant: Tenant, memories: list[Memory], settings: Any, client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert model_problems() == []
@@ -518,7 +518,7 @@ def test_model_that_settings_no_longer_name_leaves_words_and_is_reported(
     assert order(tenant, "tea") == expected(get_embedder(FIRST), TEXTS, "tea")
 
 
-def test_local_models_are_known_as_their_embedders_say() -> None:
+def test_local_models_have_the_name_and_dimension_of_their_embedders() -> None:
     for embedder_class, model in ((WordLlamaEmbedder, "wordllama"), (HashedNgramEmbedder, "hashed")):
         known = LOCAL_MODELS[model]
         assert (known.name, known.dimension) == (embedder_class.name, embedder_class.dimension)

@@ -172,7 +172,7 @@ class Writer(threading.Thread):
         try:
             while not self.ended.wait(WRITE_PAUSE_SECONDS):
                 self._write(len(self.texts))
-        except Exception as error:  # noqa: BLE001 - told by the test
+        except Exception as error:  # noqa: BLE001 - reported by the test
             self.error = error
         finally:
             connection.close()
@@ -226,8 +226,8 @@ def test_worker_killed_in_the_middle_loses_and_doubles_nothing_while_others_writ
         server.faults.clear()
         permits.release(len(TEXTS))
         with tenant_scope(tenant.pk):
-            lapsed = timezone.now() - timedelta(seconds=1)
-            EmbeddingModel.objects.filter(pk=model_of(tenant).pk).update(claimed_until=lapsed)
+            expired_at = timezone.now() - timedelta(seconds=1)
+            EmbeddingModel.objects.filter(pk=model_of(tenant).pk).update(claimed_until=expired_at)
         assert tasks.sweep_embedding_models() == 1
         worker = new_worker()
         wait_for(lambda: model_of(tenant).state == "active", worker)

@@ -74,7 +74,7 @@ def count(tenant: Tenant, *memories: Memory, times: int, usefulness: float = 0.5
 # --- Pairs ---------------------------------------------------------------------------------------------------------
 
 
-def test_texts_that_say_nearly_the_same_become_a_pair(tenant: Tenant) -> None:
+def test_near_duplicate_texts_become_a_pair(tenant: Tenant) -> None:
     older = memory(tenant, BAKER, created_at=FACTORY_NOW - timedelta(days=3))
     newer = memory(tenant, BAKER_AGAIN)
     memory(tenant, "The warehouse closes at six.")
@@ -232,8 +232,8 @@ def test_comparison_without_time_takes_one_memory_at_a_time_and_finds_the_same_p
     for text in (BAKER, DUE, BAKER_AGAIN, DUE_LATER):
         memory(tenant, text)
     later = FACTORY_NOW + timedelta(hours=1)
-    assert compare_new_memories_of_tenants(now=later, goes_on=lambda: False) == 0
-    batches = [maintenance.detect_pairs_in_batch(tenant.pk, now=later, goes_on=lambda: False) for _ in range(5)]
+    assert compare_new_memories_of_tenants(now=later, can_continue=lambda: False) == 0
+    batches = [maintenance.detect_pairs_in_batch(tenant.pk, now=later, can_continue=lambda: False) for _ in range(5)]
     assert batches == [1, 1, 1, 1, 0]
     assert sorted(pair.kind for pair in pairs(tenant)) == ["contradiction", "near_duplicate"]
 

@@ -67,7 +67,7 @@ def act(client: Client, tenant: Tenant, kind: str, **fields: Any) -> Any:
     return client.post(page("hygiene-bulk", tenant, kind), fields, follow=True)
 
 
-def test_each_list_says_what_it_means_and_is_empty_in_words(client: Client, tenant: Tenant) -> None:
+def test_each_list_explains_itself_and_shows_a_text_if_it_is_empty(client: Client, tenant: Tenant) -> None:
     for kind in KINDS:
         whole = client.get(page("hygiene-list", tenant, kind))
         part = client.get(page("hygiene-list", tenant, kind), headers=HTMX)
@@ -79,7 +79,7 @@ def test_each_list_says_what_it_means_and_is_empty_in_words(client: Client, tena
         assert "<html" not in text_of(part)
 
 
-def test_progress_of_comparing_asks_again_until_all_are_compared(client: Client, tenant: Tenant) -> None:
+def test_progress_of_comparing_polls_until_all_are_compared(client: Client, tenant: Tenant) -> None:
     store_memories_for_pages(tenant, (BREAD, "user=alex", "fact"))
     assert "1 memory is waiting" in text_of(client.get(page("hygiene", tenant)))
     waits = text_of(client.get(page("hygiene-progress", tenant), headers=HTMX))
@@ -187,7 +187,7 @@ def test_bulk_merge_shows_which_memory_states_something_else(client: Client, ten
     assert shown.count(">differs in meaning<") == 1
 
 
-def test_of_a_contradiction_the_newer_is_kept_where_nobody_chose(client: Client, tenant: Tenant) -> None:
+def test_newer_memory_of_a_contradiction_is_kept_by_default(client: Client, tenant: Tenant) -> None:
     old, new = found(tenant, RENT, RENT_NOW)
     act(client, tenant, "contradiction", action="merge", id=pair_ids(tenant, "contradiction"))
     later = max(old, new, key=lambda memory: (memory.created_at, memory.pk))
@@ -250,7 +250,9 @@ def test_query_count_does_not_grow_with_the_rows(kind: str, client: Client, tena
     assert queries() == few
 
 
-def test_counting_stops_and_says_so(client: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counting_stops_at_its_limit_and_reports_it(
+    client: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(findings, "COUNTED_MAX", 2)
     found(tenant, "one thing", "the second", "number three")
     assert "2+" in text_of(client.get(page("hygiene", tenant)))
@@ -304,7 +306,7 @@ def test_nonsense_is_refused_in_words(client: Client, tenant: Tenant) -> None:
     assert len(pair_ids(tenant, "near_duplicate")) == 1
 
 
-def test_act_by_htmx_answers_with_the_board(client: Client, tenant: Tenant) -> None:
+def test_act_by_htmx_returns_the_list(client: Client, tenant: Tenant) -> None:
     found(tenant, BREAD, BREAD_AGAIN)
     (pair,) = pair_ids(tenant, "near_duplicate")
     fields = {"action": "dismiss", "id": pair}

@@ -79,7 +79,7 @@ def test_replacement_cannot_be_undone_while_the_text_is_stored_again(api: APICli
     assert rows(api) == [row]
 
 
-def test_dismissed_replacement_stays_in_force(api: APIClient, pair: Any) -> None:
+def test_dismissed_replacement_stays_active(api: APIClient, pair: Any) -> None:
     (row,) = rows(api)
     act = api.post(REPLACED, {"action": "dismiss", "ids": [row["id"]]}).json()
     assert rows(api) == []

@@ -88,7 +88,7 @@ def test_comparison_counts_and_lists_what_became_of_memories(api: APIClient, adm
     assert compare(api, second, **{"with": "now"})["counts"] == {"added": 1, "changed": 0, "removed": 0}
 
 
-def test_long_lists_go_on_and_queries_do_not_grow(api: APIClient, admin: APIClient) -> None:
+def test_long_lists_have_pages_and_queries_do_not_grow(api: APIClient, admin: APIClient) -> None:
     before = snap(admin, "before")
     url = f"{SNAPSHOTS}/{before['id']}/compare"
     post_memory(api, "memory")

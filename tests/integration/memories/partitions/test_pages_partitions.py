@@ -119,7 +119,7 @@ def test_tree_as_page_and_as_fragment(client: Client, tenant: Tenant) -> None:
         assert ("<html" in text) == (not headers)
 
 
-def test_no_partition_yet_says_how_one_comes_about(client: Client, tenant: Tenant) -> None:
+def test_empty_partition_list_explains_how_to_create_one(client: Client, tenant: Tenant) -> None:
     assert "No partitions yet" in text_of(client.get(address(tenant)))
 
 
@@ -134,7 +134,7 @@ def test_stranger_and_other_tenant_see_no_tree(operator: User, tenant: Tenant, o
         assert client_of(operator).get(page(name, other_tenant)).status_code == 404
 
 
-def test_summary_says_whether_memories_came_after_it(client: Client, tenant: Tenant) -> None:
+def test_summary_shows_whether_memories_were_stored_after_it(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     with tenant_scope(tenant.pk):
         save_summary(
@@ -210,7 +210,7 @@ def test_big_tree_is_walked_to_its_end_without_a_script(client: Client, big: Ten
     assert seen == ["topic=t0", "topic=t1", "topic=t2"]
 
 
-def test_opened_node_asks_for_what_stands_below_it(client: Client, big: Tenant) -> None:
+def test_opened_node_requests_its_children(client: Client, big: Tenant) -> None:
     branch = f"{page('partition-children', big)}?{urlencode({'partition': 'user=u3'})}"
     part = client.get(branch, headers=HTMX)
     assert [node.path for node in part.context["nodes"]] == ["user=u3/topic=t0", "user=u3/topic=t1"]

@@ -48,7 +48,7 @@ def archive(memory: Memory, hours: float) -> None:
 
 
 @pytest.fixture
-def story(tenant: Tenant, other_tenant: Tenant) -> dict[str, Memory]:
+def changed_memories(tenant: Tenant, other_tenant: Tenant) -> dict[str, Memory]:
     """Hour 0 and hour 4, and every kind of change in between."""
     names = ("kept", "edited", "edited twice", "archived", "restored")
     memories = {name: make_memory(tenant, name, now=at(0)) for name in names}
@@ -69,7 +69,7 @@ def story(tenant: Tenant, other_tenant: Tenant) -> dict[str, Memory]:
     return memories
 
 
-def test_everything_that_happened_is_reported(tenant: Tenant, story: dict[str, Memory]) -> None:
+def test_everything_that_happened_is_reported(tenant: Tenant, changed_memories: dict[str, Memory]) -> None:
     found = compare(tenant, PointInTime.recorded(at(0)), PointInTime.recorded(at(4)))
     assert texts_by_kind(found) == {
         "added": [(None, "imported"), (None, "new")],
@@ -83,18 +83,20 @@ def test_everything_that_happened_is_reported(tenant: Tenant, story: dict[str, M
     }
     assert found.counts == {"added": 2, "changed": 4, "removed": 2}
     assert found.follows == []
-    (twice,) = [row for row in found.changes["changed"] if row.memory_id == story["edited twice"].pk]
+    (twice,) = [row for row in found.changes["changed"] if row.memory_id == changed_memories["edited twice"].pk]
     assert twice.before is not None
     assert twice.after is not None
     assert (twice.before.version, twice.after.version) == (1, 3)
 
 
-def test_comparison_reads_backwards_and_against_now_and_valid_time(tenant: Tenant, story: dict[str, Memory]) -> None:
+def test_comparison_reads_backwards_and_against_now_and_valid_time(
+    tenant: Tenant, changed_memories: dict[str, Memory]
+) -> None:
     back = compare(tenant, PointInTime.recorded(at(4)), PointInTime.recorded(at(0)))
     assert back.counts == {"added": 2, "changed": 4, "removed": 2}
     assert texts_by_kind(back)["removed"] == [("imported", None), ("new", None)]
-    forth = compare(tenant, PointInTime.recorded(at(0)), PointInTime.recorded(at(4)))
-    assert texts_by_kind(compare(tenant, PointInTime.recorded(at(0)), PointInTime.now(at(4)))) == texts_by_kind(forth)
+    forward = compare(tenant, PointInTime.recorded(at(0)), PointInTime.recorded(at(4)))
+    assert texts_by_kind(compare(tenant, PointInTime.recorded(at(0)), PointInTime.now(at(4)))) == texts_by_kind(forward)
     assert texts_by_kind(compare(tenant, PointInTime.valid(at(0)), PointInTime.valid(at(4))))["added"] == [
         (None, "new")
     ]
@@ -108,7 +110,7 @@ def test_comparison_reads_backwards_and_against_now_and_valid_time(tenant: Tenan
     [("user=alex", ("removed", ("moved", None))), ("user=sam", ("added", (None, "moved"))), ("user=nobody", None)],
 )
 def test_comparison_ends_where_the_reach_ends(
-    tenant: Tenant, story: dict[str, Memory], reach: str, expected: Any
+    tenant: Tenant, changed_memories: dict[str, Memory], reach: str, expected: Any
 ) -> None:
     found = texts_by_kind(compare(tenant, PointInTime.recorded(at(0)), PointInTime.recorded(at(4)), reach=reach))
     kind, row = expected or ("added", None)
@@ -139,7 +141,7 @@ def test_lists_are_bounded_and_read_page_by_page(tenant: Tenant) -> None:
     assert compare(tenant, *moments, kind="removed").changes["added"] == []
 
 
-def test_queries_do_not_grow_with_the_rows(tenant: Tenant, story: dict[str, Memory]) -> None:
+def test_queries_do_not_grow_with_the_rows(tenant: Tenant, changed_memories: dict[str, Memory]) -> None:
     def count() -> int:
         with tenant_scope(tenant.pk), CaptureQueriesContext(connection) as queries:
             diff_points_in_time(

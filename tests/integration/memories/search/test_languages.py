@@ -99,7 +99,7 @@ def test_change_is_searched_correctly_before_during_and_after(tenant: Tenant) ->
     assert languages.rederive_search_columns(tenant.pk) == 0
 
 
-def test_former_languages_are_asked_in_until_no_writer_can_use_them(tenant: Tenant) -> None:
+def test_former_languages_are_queried_until_no_writer_can_use_them(tenant: Tenant) -> None:
     now = timezone.now()
     change_language(tenant, "french", now)
     change_language(tenant, "german", now)
@@ -133,7 +133,7 @@ def test_many_rows_are_derived_in_batches(tenant: Tenant, monkeypatch: pytest.Mo
     assert len(found(tenant, "Häuser")) == 10
 
 
-def test_language_must_be_one_that_postgres_knows(tenant: Tenant) -> None:
+def test_language_must_be_supported_by_postgres(tenant: Tenant) -> None:
     assert {"simple", "english", "german", "russian"} <= set(text_search_configs())
     for language in ("klingon", "", "english'", "pg_catalog.english"):
         with pytest.raises(InvalidInput) as refusal:
@@ -183,7 +183,7 @@ def test_admin_list_searches_tenants_in_their_own_languages(tenant: Tenant) -> N
 
 
 @pytest.fixture
-def crowd(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> Tenant:
+def large_tenant(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> Tenant:
     """60 memories with the word `project`, 30 of these with `budget`, one with `zebra`; 10 rows exceed the limit."""
     monkeypatch.setattr(planner, "MATCHED_ROWS_MAX", 10)
     monkeypatch.setattr(retrievers, "ALL_WORDS_ROWS", 10)
@@ -201,18 +201,18 @@ def crowd(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> Tenant:
     return tenant
 
 
-def test_common_words_are_counted_per_tenant(crowd: Tenant, other_tenant: Tenant) -> None:
-    with tenant_scope(crowd.pk):
-        rows = CommonLexeme.objects.for_tenant(crowd.pk).values_list("lexeme", "rows")
+def test_common_words_are_counted_per_tenant(large_tenant: Tenant, other_tenant: Tenant) -> None:
+    with tenant_scope(large_tenant.pk):
+        rows = CommonLexeme.objects.for_tenant(large_tenant.pk).values_list("lexeme", "rows")
         assert dict(rows) == {
             "project": 61,
             "budget": 30,
             "plan": 30,
         }
-        assert tenant_query_lexemes(crowd.pk, "zebra projects") == {"project": 61, "zebra": 0}
+        assert tenant_query_lexemes(large_tenant.pk, "zebra projects") == {"project": 61, "zebra": 0}
     with tenant_scope(other_tenant.pk):
         assert tenant_query_lexemes(other_tenant.pk, "zebra projects") == {"project": 0, "zebra": 0}
-    assert languages.recount_common_lexemes(crowd.pk) == 3
+    assert languages.recount_common_lexemes(large_tenant.pk) == 3
     assert languages.recount_common_lexemes(other_tenant.pk) == 0
 
 
@@ -233,11 +233,11 @@ def test_common_words_are_counted_when_a_large_tenant_has_doubled(
     assert counted == [0, 15, 15, 20]
 
 
-def test_common_word_ranks_but_does_not_match(crowd: Tenant) -> None:
-    make_memory(crowd, "zebra alone")
-    assert found(crowd, "zebra project") == ["a zebra project", "zebra alone"]
+def test_common_word_ranks_but_does_not_match(large_tenant: Tenant) -> None:
+    make_memory(large_tenant, "zebra alone")
+    assert found(large_tenant, "zebra project") == ["a zebra project", "zebra alone"]
     answer = retrieve_for_test(
-        crowd,
+        large_tenant,
         "zebra project",
         mode="lexical",
         now=FACTORY_NOW,
@@ -248,30 +248,30 @@ def test_common_word_ranks_but_does_not_match(crowd: Tenant) -> None:
     assert {key: answer.plan["lexical"][key] for key in ("lexemes", "matched")} == {"lexemes": 2, "matched": 1}
 
 
-def test_query_of_common_words_alone_finds_the_newest(crowd: Tenant) -> None:
+def test_query_of_common_words_alone_finds_the_newest(large_tenant: Tenant) -> None:
     newest = ["a zebra project", "project budget 1", "project budget 3", "project plan 0", "project plan 2"]
-    assert found(crowd, "budget project") == newest
-    assert found(crowd, "budget") == ["project budget 1", "project budget 3"]
+    assert found(large_tenant, "budget project") == newest
+    assert found(large_tenant, "budget") == ["project budget 1", "project budget 3"]
 
 
-def test_small_scope_is_matched_by_every_word(crowd: Tenant) -> None:
+def test_small_scope_is_matched_by_every_word(large_tenant: Tenant) -> None:
     for number in range(3):
-        make_memory(crowd, f"project in a corner {number}", partition="user=ann")
-    make_memory(crowd, "zebra in a corner", partition="user=ann")
-    assert len(found(crowd, "zebra project", partition="user=ann")) == 4
-    with tenant_scope(crowd.pk):
-        scope = SearchScope(crowd.pk, "user=ann", PointInTime.now(FACTORY_NOW))
+        make_memory(large_tenant, f"project in a corner {number}", partition="user=ann")
+    make_memory(large_tenant, "zebra in a corner", partition="user=ann")
+    assert len(found(large_tenant, "zebra project", partition="user=ann")) == 4
+    with tenant_scope(large_tenant.pk):
+        scope = SearchScope(large_tenant.pk, "user=ann", PointInTime.now(FACTORY_NOW))
         assert not retrievers.build_text_query(
             scope, tenant_query_lexemes(scope.tenant_id, "zebra project")
         ).has_dropped
 
 
-def test_counting_again_forgets_words_that_became_rare(crowd: Tenant) -> None:
-    with tenant_scope(crowd.pk):
-        Memory.objects.for_tenant(crowd.pk).filter(content__contains="budget").update(archived_at=FACTORY_NOW)
+def test_counting_again_drops_words_that_became_rare(large_tenant: Tenant) -> None:
+    with tenant_scope(large_tenant.pk):
+        Memory.objects.for_tenant(large_tenant.pk).filter(content__contains="budget").update(archived_at=FACTORY_NOW)
     tasks.count_common_lexemes_task()
-    with tenant_scope(crowd.pk):
-        rows = CommonLexeme.objects.for_tenant(crowd.pk).values_list("lexeme", "rows")
+    with tenant_scope(large_tenant.pk):
+        rows = CommonLexeme.objects.for_tenant(large_tenant.pk).values_list("lexeme", "rows")
         assert dict(rows) == {
             "project": 31,
             "plan": 30,

@@ -46,7 +46,9 @@ def link(source: Memory, target: Memory, hours: float = 0, kind: str = "about") 
         return link_memories(source=source, target=target, kind=kind, by=TESTER, now=at(hours))
 
 
-def test_memories_come_in_the_order_asked_for_each_once_within_reach(tenant: Tenant, other_tenant: Tenant) -> None:
+def test_memories_have_the_requested_order_without_repetition_within_reach(
+    tenant: Tenant, other_tenant: Tenant
+) -> None:
     first, second = make_memory(tenant, "first", partition="user=a"), make_memory(tenant, "second", partition="user=b")
     foreign = make_memory(other_tenant, "foreign")
     assert read(tenant, second, first, second, foreign) == ["second", "first"]
@@ -56,7 +58,7 @@ def test_memories_come_in_the_order_asked_for_each_once_within_reach(tenant: Ten
         assert read_memories(SearchScope(tenant.pk, "", PRESENT), [uuid4()]) == []
 
 
-def test_memories_are_read_as_they_held_then(tenant: Tenant) -> None:
+def test_memories_are_read_as_of_an_earlier_time(tenant: Tenant) -> None:
     memory = make_memory(tenant, "old text", partition="user=a")
     with tenant_scope(tenant.pk):
         update_memory(memory=memory, changes={"content": "new text"}, by=TESTER, now=at(2))

@@ -56,7 +56,7 @@ def test_pool_counts_memories_instead_of_tokens(tenant: Tenant) -> None:
     assert len(search(tenant, "tea", pool_size=10_000, token_budget=0).candidates) == 30
 
 
-def test_pool_is_the_best_by_fused_rank_behind_what_is_pinned(tenant: Tenant) -> None:
+def test_pool_contains_pinned_memories_and_the_best_by_fused_rank(tenant: Tenant) -> None:
     make_memory(tenant, "the oven", pinned=True)
     make_memory(tenant, "a tea ceremony")
     make_memory(tenant, "tea and many other words that stand beside it")
@@ -109,7 +109,7 @@ def test_neighbours_of_a_past_moment_are_as_they_were_then(tenant: Tenant, kind:
     assert contents(then) == ["tea", "before", "after"]
 
 
-def test_candidates_tell_place_kind_and_what_they_hold(tenant: Tenant) -> None:
+def test_candidates_contain_position_kind_and_content(tenant: Tenant) -> None:
     make_talk(tenant, "one", ["Green teas for Alex", "nothing of that"], partition="user=al/topic=x")
     found = search(tenant, "Does Alex drink O'Neill's green tea?", pool_size=5, adjacent_turn_reach=1)
     best, beside = found.candidates

@@ -167,7 +167,7 @@ BAD_FILTERS = [
 ]
 
 
-def test_filter_that_cannot_be_asked_is_refused(tenant: Tenant) -> None:
+def test_invalid_filter_is_refused(tenant: Tenant) -> None:
     for filters, field, code in BAD_FILTERS:
         with pytest.raises(InvalidInput) as caught:
             search(tenant, "tea", filters=filters)
@@ -221,7 +221,7 @@ def test_queries_do_not_grow_with_the_memories(tenant: Tenant) -> None:
     assert count() == few <= 18
 
 
-def test_plan_says_what_ran(tenant: Tenant) -> None:
+def test_plan_lists_what_ran(tenant: Tenant) -> None:
     fill(tenant, 8)
     plan = search(tenant, "the tea").plan
     assert plan["mode"] == "hybrid"

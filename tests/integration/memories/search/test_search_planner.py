@@ -299,7 +299,7 @@ def test_expired_memories_do_not_take_the_place_of_others(tenant: Tenant) -> Non
     assert len(found.rows) == 40
 
 
-def test_receipt_says_how_and_why(tenant: Tenant) -> None:
+def test_receipt_shows_inputs_and_reasons(tenant: Tenant) -> None:
     make_memory(tenant, "green tea", partition="user=al", is_embedded=True)
     make_memory(tenant, "black tea", is_embedded=True)
     options = {"tenant": tenant, "query": "tea", "now": LATER, "token_budget": 100, "overfetch_ratio": 1.0}
@@ -376,13 +376,13 @@ def test_migrated_database_has_the_index_of_the_default_model(tenant: Tenant) ->
 
 @pytest.mark.django_db(transaction=True)
 def test_command_builds_the_index_of_a_second_model_once() -> None:
-    said = []
+    outputs = []
     for _ in range(2):
         out = StringIO()
         call_command("ensure_vector_index", "--model", "Second/Model 8", "--dimension", "8", verbosity=2, stdout=out)
-        said.append(out.getvalue())
-    assert "built" in said[0]
-    assert "already exists" in said[1]
+        outputs.append(out.getvalue())
+    assert "built" in outputs[0]
+    assert "already exists" in outputs[1]
     with connection.cursor() as cursor:
         named = [index_prefix("Second/Model 8")]
         cursor.execute("SELECT indexdef FROM pg_indexes WHERE starts_with(indexname, %s)", named)

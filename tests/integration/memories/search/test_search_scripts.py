@@ -168,7 +168,7 @@ def test_every_write_keeps_the_text_findable(api: APIClient, tenant: Tenant) -> 
 
 
 @pytest.mark.parametrize("model", [Memory, MemoryVersion])
-def test_no_row_can_hold_another_texts_lexemes(tenant: Tenant, model: type[Memory] | type[MemoryVersion]) -> None:
+def test_no_row_can_have_the_lexemes_of_another_text(tenant: Tenant, model: type[Memory] | type[MemoryVersion]) -> None:
     """The database refuses every write of a text without its derived columns."""
     memory = make_memory(tenant, "旧文本")
     with tenant_scope(tenant.pk):

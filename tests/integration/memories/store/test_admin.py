@@ -108,7 +108,7 @@ def test_bad_edit_is_shown_at_its_field(client: Client, tenant: Tenant) -> None:
     assert reread_memory(memory).version == 1
 
 
-def test_edit_onto_a_duplicate_says_so_and_changes_nothing(client: Client, tenant: Tenant) -> None:
+def test_edit_that_creates_a_duplicate_is_refused_and_changes_nothing(client: Client, tenant: Tenant) -> None:
     make_memory(tenant, "taken")
     memory = make_memory(tenant, "free")
     response = client.post(page("memory_change", memory.pk), values_of(memory, content="taken"), follow=True)
@@ -116,7 +116,7 @@ def test_edit_onto_a_duplicate_says_so_and_changes_nothing(client: Client, tenan
     assert reread_memory(memory).content == "free"
 
 
-def test_edit_of_an_older_version_says_so_and_changes_nothing(client: Client, tenant: Tenant) -> None:
+def test_edit_of_an_older_version_is_refused_and_changes_nothing(client: Client, tenant: Tenant) -> None:
     memory = make_memory(tenant, "first")
     with tenant_scope(tenant.pk):
         update_memory(memory=memory, changes={"content": "second"}, by=TESTER, now=FACTORY_NOW)
@@ -394,7 +394,7 @@ def test_other_roles_see_nothing_here(tenant: Tenant, role: str) -> None:
     assert reread_memory(memory).version == 1
 
 
-def test_pages_hold_under_the_content_security_policy(client: Client, tenant: Tenant) -> None:
+def test_pages_comply_with_the_content_security_policy(client: Client, tenant: Tenant) -> None:
     memory = make_memory(tenant)
     for url in (page("memory_changelist"), page("memory_change", memory.pk)):
         response = client.get(url)

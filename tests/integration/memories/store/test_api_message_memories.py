@@ -31,11 +31,15 @@ def test_messages_become_memories_with_speaker_session_and_position(api: APIClie
     results = send(api, user_id="alex", session="s1", metadata={"channel": "chat"})
     assert [row["status"] for row in results] == ["skipped", "created", "skipped", "skipped", "created"]
     assert [row["reason"] for row in results] == ["role", "", "empty", "role", ""]
-    said = api.get(f"{MEMORIES}/{results[1]['id']}").json()
-    assert (said["content"], said["kind"], said["partition"]) == ("Alex: I moved to Lisbon.", "episode", "user=alex")
-    assert (said["session"], said["position"], said["source_id"]) == ("s1", 1, "m1")
-    assert said["metadata"] == {"channel": "chat", "role": "user", "speaker": "Alex"}
-    assert said["embedding"]["state"] == "ready"
+    memory = api.get(f"{MEMORIES}/{results[1]['id']}").json()
+    assert (memory["content"], memory["kind"], memory["partition"]) == (
+        "Alex: I moved to Lisbon.",
+        "episode",
+        "user=alex",
+    )
+    assert (memory["session"], memory["position"], memory["source_id"]) == ("s1", 1, "m1")
+    assert memory["metadata"] == {"channel": "chat", "role": "user", "speaker": "Alex"}
+    assert memory["embedding"]["state"] == "ready"
     answered = api.get(f"{MEMORIES}/{results[4]['id']}").json()
     assert (answered["content"], answered["position"]) == ("How is it?\n[image]", 4)
     assert [row["status"] for row in send(api, 200, user_id="alex", session="s1")] == [

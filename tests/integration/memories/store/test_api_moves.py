@@ -95,7 +95,7 @@ def test_bad_move_names_its_field(api: APIClient) -> None:
         assert_problem(api.post(MOVE, body), 400, code, field)
 
 
-def test_refused_move_says_what_was_skipped(api: APIClient) -> None:
+def test_refused_move_shows_what_was_skipped(api: APIClient) -> None:
     post_memory(api, "Barrel 2 holds cider.", partition="cellar=b")
     duplicate = post_memory(api, "Barrel 2 holds cider.", partition="cellar=a")
     problem = assert_problem(api.post(MOVE, {"ids": [duplicate["id"]], "to": "cellar=b"}), 409, "nothing_left")

@@ -110,7 +110,7 @@ def test_existing_text_can_replace_too(api: APIClient, lisbon: dict[str, Any]) -
     assert listed(api) == [PORTO]
 
 
-def test_value_that_is_stated_again_holds_again(api: APIClient, lisbon: dict[str, Any]) -> None:
+def test_value_that_is_stated_again_is_current_again(api: APIClient, lisbon: dict[str, Any]) -> None:
     porto = replace(api, lisbon)
     again = post_memory(api, LISBON, created_at=ago(days=1), supersedes=[porto["id"]], **PLACE)
     assert again["id"] != lisbon["id"]

@@ -196,7 +196,7 @@ def by_hand_again(act: str, row: Memory, former: Memory) -> None:
 
 
 @pytest.mark.parametrize("act", ALL_ACTS)
-def test_undo_leaves_what_was_taken_back_and_done_again_by_hand(act: str, tenant: Tenant) -> None:
+def test_undo_skips_rows_that_were_undone_and_changed_again_manually(act: str, tenant: Tenant) -> None:
     touched, other = memory(tenant), memory(tenant)
     seen = ready_for(act, [touched, other])
     former = [reread_memory(row) for row in (touched, other)]
@@ -253,7 +253,7 @@ def test_merge_takes_all_as_they_were_seen_or_none(tenant: Tenant) -> None:
     assert state(tenant) == before
 
 
-def test_acts_that_cannot_be_asked_for_are_refused(tenant: Tenant, other_tenant: Tenant) -> None:
+def test_invalid_acts_are_refused(tenant: Tenant, other_tenant: Tenant) -> None:
     foreign = memory(other_tenant)
     with pytest.raises(Conflict):
         do(tenant, "archive", {foreign.pk: 1})

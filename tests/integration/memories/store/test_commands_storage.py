@@ -94,7 +94,7 @@ def test_create_key_prints_the_key_alone(tenant: Tenant) -> None:
     assert key.name == "agent of user=alex"
 
 
-def test_name_of_a_key_says_what_it_reaches_unless_one_is_given(tenant: Tenant) -> None:
+def test_name_of_a_key_describes_its_reach_unless_one_is_given(tenant: Tenant) -> None:
     long = f"user={'x' * 90}"
     run("create_key", tenant.name, "--scopes", "read")
     run("create_key", tenant.name, "--scopes", "read", "--partition", long)
@@ -160,7 +160,7 @@ def test_operator_that_cannot_be_is_refused(tmp_path: Path, username: str, passw
     assert not User.objects.exists()
 
 
-def test_password_is_asked_for_only_at_a_terminal(tmp_path: Path) -> None:
+def test_password_is_prompted_for_only_at_a_terminal(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="--generate-password"):
         run("create_operator", "eve")
     with pytest.raises(CommandError, match="cannot be read"):

@@ -146,7 +146,7 @@ def test_edits_that_trade_texts_and_bulks_of_both_neither_deadlock_nor_double(te
         assert len(keys) == len(set(keys))
 
 
-def test_one_memory_of_a_source_whatever_its_writers_say(tenant: Tenant, key: str) -> None:
+def test_concurrent_writers_store_one_memory_per_source_id(tenant: Tenant, key: str) -> None:
     for number in range(ROUNDS):
         source = f"doc-{number}"
         texts = [f"{source} by writer {writer}" for writer in range(WRITERS)]

@@ -52,7 +52,7 @@ def archived(tenant: Tenant) -> int:
         return Memory.objects.for_tenant(tenant.pk).archived().row_count()
 
 
-def test_preview_says_what_would_change_and_changes_nothing(client: Client, tenant: Tenant) -> None:
+def test_preview_shows_what_would_change_and_changes_nothing(client: Client, tenant: Tenant) -> None:
     first, second, third, *_ = make_bakery_memories(tenant)
     with tenant_scope(tenant.pk):
         update_memory(memory=first, changes={"pinned": True}, by=TESTER, now=timezone.now())
@@ -106,7 +106,7 @@ def test_memory_changed_meanwhile_is_reported_and_left_alone(client: Client, ten
     assert (as_stored(first).pinned, as_stored(second).pinned) == (False, True)
 
 
-def test_kind_is_asked_for_and_an_odd_one_is_refused_beside_the_field(client: Client, tenant: Tenant) -> None:
+def test_kind_is_required_and_an_invalid_one_is_refused_at_the_field(client: Client, tenant: Tenant) -> None:
     rows = make_bakery_memories(tenant)[:2]
     assert 'name="to_kind"' in text_of(preview(client, tenant, "kind", *rows))
     for odd in ("", "Two words", "fact\n"):
@@ -179,7 +179,7 @@ IMPOSSIBLE_ACTS = [
 ]
 
 
-def test_act_that_cannot_be_done_says_so_and_changes_nothing(client: Client, tenant: Tenant) -> None:
+def test_act_that_cannot_be_done_reports_an_error_and_changes_nothing(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     for sent in IMPOSSIBLE_ACTS:
         assert "flash-error" in text_of(client.post(page("memories-bulk", tenant), sent, follow=True))

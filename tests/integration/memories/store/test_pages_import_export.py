@@ -150,7 +150,7 @@ EVERY_WAY = [
 ]
 
 
-def test_preview_says_what_the_import_in_batches_then_does(
+def test_preview_shows_what_the_import_in_batches_does(
     client: Client, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(import_export, "IMPORT_BATCH_ROWS", 3)
@@ -290,7 +290,7 @@ def test_second_step_needs_the_states_of_the_preview(client: Client, tenant: Ten
         ("a.csv", "content\n" + "x\n" * 10_001, "at most 10,000 memories"),
     ],
 )
-def test_bad_file_is_an_error_beside_its_field(
+def test_bad_file_is_an_error_at_its_field(
     client: Client, tenant: Tenant, name: str, content: Any, sentence: str
 ) -> None:
     response = upload(client, tenant, name, content)

@@ -72,7 +72,7 @@ def test_link_is_removed_from_either_end(client: Client, tenant: Tenant, memory:
         ("ERR_4012", "Not a word", "link_kind", "one lower-case word"),
     ],
 )
-def test_invalid_link_is_an_error_beside_its_field(
+def test_invalid_link_is_an_error_at_its_field(
     client: Client, memory: Memory, other: Memory, target: str, kind: str, field: str, sentence: str
 ) -> None:
     response = link(client, memory, target, kind, headers=HTMX)
@@ -81,7 +81,9 @@ def test_invalid_link_is_an_error_beside_its_field(
     assert links(memory) == []
 
 
-def test_words_of_several_memories_ask_for_one(client: Client, tenant: Tenant, memory: Memory, other: Memory) -> None:
+def test_words_of_several_memories_request_a_choice(
+    client: Client, tenant: Tenant, memory: Memory, other: Memory
+) -> None:
     make_memory(tenant, "ERR_4012 is free of charge.")
     assert "Several memories match." in text_of(link(client, memory, "ERR_4012"))
 

@@ -79,7 +79,7 @@ def test_list_is_narrowed_by_its_address(client: Client, tenant: Tenant) -> None
         assert text_of(client.get(f"{page('memories', tenant)}?{query}")).count("memory-link") == expected
 
 
-def test_search_says_which_arm_found_what(client: Client, tenant: Tenant) -> None:
+def test_search_reports_which_retriever_found_each_memory(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     address = page("memories", tenant) + "?q=ERR_4012+torque+sensor"
     first = client.get(address)
@@ -124,7 +124,7 @@ def test_pages_follow_one_another_without_gap_or_repeat(client: Client, tenant: 
     assert "First page" in text_of(response)
 
 
-def test_memories_are_ordered_by_what_an_index_holds(client: Client, tenant: Tenant) -> None:
+def test_memories_are_ordered_by_indexed_columns(client: Client, tenant: Tenant) -> None:
     store_memories_for_pages(tenant, ("Short.", "", "fact"), confidence=0.9)
     store_memories_for_pages(tenant, ("This one is quite a bit longer than the other.", "", "fact"), confidence=0.2)
 
@@ -143,7 +143,7 @@ def test_memories_are_ordered_by_what_an_index_holds(client: Client, tenant: Ten
 
 
 @pytest.mark.parametrize("query", ["partition=nonsense", "q=bike&state=odd", "kind=" + "x" * 40])
-def test_question_that_cannot_be_asked_is_answered_422(query: str, client: Client, tenant: Tenant) -> None:
+def test_invalid_question_is_answered_with_422(query: str, client: Client, tenant: Tenant) -> None:
     for headers in ({}, HTMX):
         response = client.get(f"{page('memories', tenant)}?{query}", headers=headers)
         assert response.status_code == 422
@@ -167,7 +167,7 @@ def test_cursor_that_is_none_begins_at_the_start(client: Client, tenant: Tenant)
     assert text_of(client.get(page("memories", tenant) + "?cursor=rubbish")).count("memory-link") == 5
 
 
-def test_empty_list_says_how_memories_come(client: Client, tenant: Tenant) -> None:
+def test_empty_list_explains_how_to_add_memories(client: Client, tenant: Tenant) -> None:
     assert "No memories yet" in text_of(client.get(page("memories", tenant)))
     assert "No results" in text_of(client.get(page("memories", tenant) + "?kind=fact"))
 
@@ -311,7 +311,7 @@ def test_edit_onto_the_text_of_another_memory_is_refused(client: Client, tenant:
     ("verb", "back", "column"),
     [("memory-archive", "memory-restore", "archived_at"), ("memory-pin", "memory-unpin", "pinned")],
 )
-def test_verb_does_its_thing_and_offers_the_way_back(
+def test_each_action_takes_effect_and_offers_undo(
     verb: str, back: str, column: str, headers: dict[str, str], client: Client, tenant: Tenant
 ) -> None:
     memory = make_bakery_memories(tenant)[0]
@@ -333,7 +333,7 @@ def test_verb_with_a_way_back_that_cannot_be_read_is_done_and_undone(back: str, 
 
 
 @pytest.mark.parametrize("odd", ["[" * 5_000, '{"a":' * 900 + "1" + "}" * 900, "1" * 5_000, '{"a":"\\ud800"}', '{"a'])
-def test_odd_metadata_is_refused_beside_the_field_and_shown_as_typed(odd: str, client: Client, tenant: Tenant) -> None:
+def test_invalid_metadata_is_refused_at_the_field_and_shown_as_typed(odd: str, client: Client, tenant: Tenant) -> None:
     memory = make_bakery_memories(tenant)[0]
     answer = client.post(page("memory", tenant, memory.pk), form_of(memory, metadata=odd))
     assert answer.status_code == 422
@@ -356,7 +356,7 @@ def test_get_changes_nothing(verb: str, client: Client, tenant: Tenant) -> None:
     assert as_stored(memory).version == 1
 
 
-def test_pin_of_an_archived_memory_says_why_not(client: Client, tenant: Tenant) -> None:
+def test_pin_of_an_archived_memory_is_refused_with_the_reason(client: Client, tenant: Tenant) -> None:
     memory = make_bakery_memories(tenant)[0]
     client.post(page("memory-archive", tenant, memory.pk))
     assert "Restore it before changing it" in text_of(client.post(page("memory-pin", tenant, memory.pk), follow=True))

@@ -86,7 +86,7 @@ INVALID_FIELDS = [
 ]
 
 
-def test_invalid_field_is_an_error_beside_it(client: Client, tenant: Tenant) -> None:
+def test_invalid_field_is_an_error_at_the_field(client: Client, tenant: Tenant) -> None:
     for field, value, sentence in INVALID_FIELDS:
         response = add(client, tenant, **{field: value})
         assert response.status_code == 422
@@ -94,7 +94,7 @@ def test_invalid_field_is_an_error_beside_it(client: Client, tenant: Tenant) -> 
     assert all_stored_memories(tenant) == []
 
 
-def test_page_of_a_memory_says_that_it_waits_and_then_what_it_contradicts(client: Client, tenant: Tenant) -> None:
+def test_page_of_a_memory_shows_that_it_is_pending_and_then_what_it_contradicts(client: Client, tenant: Tenant) -> None:
     older = make_memory(tenant, "The shop opens at 9 in the morning.", is_embedded=True)
     add(client, tenant, content="The shop opens at 8 in the morning.")
     memory = next(row for row in all_stored_memories(tenant) if row.pk != older.pk)

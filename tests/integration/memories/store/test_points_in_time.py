@@ -148,7 +148,7 @@ class Span:
 
 
 @dataclass
-class Story:
+class MemoryHistory:
     """A memory and its spans."""
 
     memory: Memory
@@ -182,14 +182,14 @@ STARTS = st.lists(st.tuples(HOURS, st.integers(-6, 3), LASTS), min_size=1, max_s
 _texts = count()
 
 
-def begin(tenant: Tenant, hour: int, ago: int, lasts: int | None) -> Story:
+def begin(tenant: Tenant, hour: int, ago: int, lasts: int | None) -> MemoryHistory:
     now, created_at = at(hour), at(hour + ago)
     expires_at = None if lasts is None else max(now, created_at) + timedelta(hours=lasts)
     text = f"story {next(_texts)}"
     row = NewMemory(text, created_at=created_at, expires_at=expires_at)
     (result,) = store_memories(tenant=tenant, rows=[row], by=TESTER, now=now)
     assert result.memory is not None
-    return Story(result.memory, [Span(1, min(created_at, now), now, expires_at)])
+    return MemoryHistory(result.memory, [Span(1, min(created_at, now), now, expires_at)])
 
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -197,24 +197,27 @@ def begin(tenant: Tenant, hour: int, ago: int, lasts: int | None) -> Story:
 def test_any_history_is_read_back_at_every_hour(db: None, starts: list, acts: list) -> None:
     tenant = make_tenant()
     with tenant_scope(tenant.pk):
-        stories = [begin(tenant, *start) for start in starts]
+        histories = [begin(tenant, *start) for start in starts]
         for index, verb, hour, lasts in acts:
-            stories[index % len(stories)].act(verb, at(hour), lasts)
+            histories[index % len(histories)].act(verb, at(hour), lasts)
         # All changes happen on a full hour, so nothing can differ between two of them.
         for hour in map(at, range(-7, 21)):
             assert stored_versions(tenant, PointInTime.valid(hour)) == expected_versions(
-                stories, hour, lambda span: span.valid_from
+                histories, hour, lambda span: span.valid_from
             )
             assert stored_versions(tenant, PointInTime.recorded(hour)) == expected_versions(
-                stories, hour, lambda span: span.recorded_from
+                histories, hour, lambda span: span.recorded_from
             )
 
 
 def expected_versions(
-    stories: list[Story], moment: datetime, begins: Callable[[Span], datetime]
+    histories: list[MemoryHistory], moment: datetime, begins: Callable[[Span], datetime]
 ) -> set[tuple[UUID, int]]:
     return {
-        (story.memory.pk, span.version) for story in stories for span in story.spans if span.holds(begins(span), moment)
+        (story.memory.pk, span.version)
+        for story in histories
+        for span in story.spans
+        if span.holds(begins(span), moment)
     }
 
 

@@ -64,7 +64,7 @@ def test_context_of_nothing_leaves_nothing(tenant: Tenant) -> None:
     assert ticks(tenant) == fold_tenant_retrievals(tenant.pk) == 0
 
 
-def test_folding_counts_and_remembers_and_is_done_once(tenant: Tenant) -> None:
+def test_folding_counts_retrievals_and_stores_hashes_once(tenant: Tenant) -> None:
     first, second, third = (make_memory(tenant, name) for name in ("first", "second", "third"))
     leave(tenant, [first, second], LATER)
     leave(tenant, [second], FACTORY_NOW)
@@ -219,7 +219,7 @@ def test_fold_that_is_killed_has_counted_nothing() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_fold_steps_aside_for_another_and_gives_up_on_a_memory_that_is_held_long() -> None:
+def test_fold_yields_to_another_fold_and_gives_up_on_a_memory_that_is_locked_too_long() -> None:
     tenant = make_tenant()
     memory = make_memory(tenant)
     leave(tenant, [memory])

@@ -71,7 +71,7 @@ def test_change_of_nothing_makes_no_version(tenant: Tenant) -> None:
     assert verbs(memory) == [("store_memory", [])]
 
 
-def test_change_beside_the_text_keeps_the_vector(tenant: Tenant) -> None:
+def test_change_of_other_fields_keeps_the_vector(tenant: Tenant) -> None:
     memory = make_memory(tenant, "steady", is_embedded=True)
     edit(memory, pinned=True)
     current = reread_memory(memory)
@@ -205,7 +205,7 @@ def test_memory_of_another_tenant_is_not_found(tenant: Tenant, other_tenant: Ten
         ({"expires_at": FACTORY_NOW}, "memory_expires_after_creation"),
     ],
 )
-def test_constraint_holds_below_the_actions(tenant: Tenant, values: dict[str, Any], constraint: str) -> None:
+def test_constraint_is_enforced_by_the_database(tenant: Tenant, values: dict[str, Any], constraint: str) -> None:
     memory = make_memory(tenant)
     with pytest.raises(IntegrityError, match=constraint), tenant_scope(tenant.pk), transaction.atomic():
         Memory.objects.filter(pk=memory.pk).update(**values)

@@ -243,7 +243,7 @@ def test_recalled_text_is_forgotten_after_30_days(tenant: Tenant, is_folded: boo
     assert (early.reason, late.status) == ("recalled", "created")
 
 
-def test_recalled_memory_that_is_gone_or_out_of_reach_refuses_nothing(tenant: Tenant) -> None:
+def test_missing_or_unreachable_recalled_memory_blocks_no_write(tenant: Tenant) -> None:
     beyond = make_memory(tenant, "Alex likes tea.", partition="user=sam")
     recall(beyond)
     row = NewMemory("alex likes tea", partition=parse_partition("user=alex"))
@@ -274,7 +274,7 @@ def test_text_that_another_received_refuses_nothing(tenant: Tenant, writer: Acto
     assert result.status == "created"
 
 
-def test_text_that_nobody_received_by_a_key_refuses_nothing(tenant: Tenant) -> None:
+def test_text_not_received_by_a_key_blocks_no_write(tenant: Tenant) -> None:
     recall(make_memory(tenant, "Alex likes tea."), by=TESTER)
     (result,) = store(tenant, NewMemory("alex likes tea"), refuses_recalled_text=True, by=RECEIVER)
     assert result.status == "created"

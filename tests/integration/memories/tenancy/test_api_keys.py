@@ -61,7 +61,7 @@ def test_a_key_with_a_wrong_end_is_refused(api_key: str) -> None:
     assert_problem(api_client(api_key[:-1] + "~").get(MEMORIES), 401, "key_invalid")
 
 
-def test_revoking_holds_at_once(api: APIClient, api_key: str, tenant: Tenant) -> None:
+def test_revoking_takes_effect_immediately(api: APIClient, api_key: str, tenant: Tenant) -> None:
     assert api.get(MEMORIES).status_code == 200
     with tenant_scope(tenant.pk):
         revoke_api_key(key=key_row(tenant, api_key), by=BY, now=timezone.now())
@@ -137,7 +137,7 @@ def test_confined_key_moves_nothing_out(confined: APIClient) -> None:
     assert confined.get(url).json()["partition"] == "user=alex"
 
 
-def test_confined_key_reads_its_partition_alone(confined: APIClient, api: APIClient) -> None:
+def test_key_with_a_partition_reads_only_that_partition(confined: APIClient, api: APIClient) -> None:
     own = post_memory(api, "Alex lives in Porto.", partition="user=alex/topic=home")
     foreign = post_memory(api, "Sam lives in Porto.", partition="user=sam")
     similar = post_memory(api, "Alexa lives in Porto.", partition="user=alexa")

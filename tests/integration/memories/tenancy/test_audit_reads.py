@@ -261,7 +261,7 @@ def test_audit_log_is_downloaded_with_its_seals(admin: Client, tenant: Tenant, m
     assert f"{address}?action=act&amp;type=csv" in text_of(admin.get(page("audit-log", tenant), {"action": "act"}))
 
 
-def test_page_says_how_far_the_log_is_verified(admin: Client, tenant: Tenant) -> None:
+def test_page_shows_how_far_the_log_is_verified(admin: Client, tenant: Tenant) -> None:
     assert "Not verified yet" in text_of(admin.get(page("audit-log", tenant)))
     audit_chain.seal_audit_entries(now=timezone.now())
     assert audit_chain.check_audit_logs(now=timezone.now()) == 0

@@ -61,14 +61,14 @@ def own_ids(tenant: Tenant, api: APIClient) -> dict[str, Any]:
     """Return what addresses name: the tenant's own rows."""
     memory = api.post(MEMORIES, {"content": "Alex lives in Lisbon."}).json()
     session = api.post("/api/v1/sessions", {}).json()["id"]
-    said = api.post(f"/api/v1/sessions/{session}/messages", {"messages": [{"role": "user", "content": "Lisbon?"}]})
+    response = api.post(f"/api/v1/sessions/{session}/messages", {"messages": [{"role": "user", "content": "Lisbon?"}]})
     return {
         "tenant_id": tenant.pk,
         "memory_id": memory["id"],
         "session_id": session,
         "name": "default",
         "version": 1,
-        "message_id": said.json()["results"][0]["id"],
+        "message_id": response.json()["results"][0]["id"],
         "snapshot_id": make_snapshot(tenant, "own").pk,
         "receipt_id": api.post("/api/v1/context", {"query": "Lisbon"}).json()["id"],
         "hygiene-list.name": "unhelpful",

@@ -63,7 +63,7 @@ def test_the_locale_folds_capitals_of_every_script():
     ]
 
 
-def test_full_text_match_is_leakproof_so_that_row_security_lets_it_use_its_index():
+def test_full_text_match_is_leakproof_so_that_it_can_use_its_index_under_row_security():
     assert rows("SELECT proleakproof FROM pg_proc WHERE proname = 'ts_match_vq'") == [(True,)]
 
 
@@ -78,7 +78,7 @@ def test_another_role_may_not_connect():
 
 
 @pytest.mark.django_db(transaction=True)
-def test_flush_empties_tables_as_the_owner_although_the_app_asked():
+def test_flush_called_for_the_app_role_runs_as_the_owner():
     call_command("flush", verbosity=0, interactive=False, database="default")
     assert connections["owner"].settings_dict["USER"] == OWNER.role
     assert settings.DATABASES["default"]["USER"] == APP.role

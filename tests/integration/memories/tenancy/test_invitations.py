@@ -101,7 +101,7 @@ INVALID_ACCOUNTS = [
 ]
 
 
-def test_invalid_account_is_an_error_beside_its_field(admin: Client, tenant: Tenant) -> None:
+def test_invalid_account_is_an_error_at_its_field(admin: Client, tenant: Tenant) -> None:
     link = invite(admin, tenant)
     for changed, field, sentence in INVALID_ACCOUNTS:
         response = Client().post(link, ACCOUNT | changed)

@@ -93,7 +93,7 @@ def test_sign_in_leads_to_the_overview_and_sign_out_ends_it(client: Client, oper
     assert client.get(page("tenant-overview", tenant)).status_code == 302
 
 
-def test_refused_sign_in_answers_422_and_says_why(client: Client, operator: User) -> None:
+def test_refused_sign_in_returns_422_with_the_reason(client: Client, operator: User) -> None:
     response = client.post(reverse("sign-in"), {"username": operator.username, "password": "wrong"})
     assert response.status_code == 422
     assert "Please enter a correct username and password" in text_of(response)

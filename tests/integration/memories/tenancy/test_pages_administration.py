@@ -86,13 +86,13 @@ BAD_KEYS = [
 ]
 
 
-def test_key_that_cannot_be_is_refused_beside_the_field(admin: Client, tenant: Tenant) -> None:
-    for fields, said in BAD_KEYS:
+def test_invalid_key_is_refused_at_the_field(admin: Client, tenant: Tenant) -> None:
+    for fields, error in BAD_KEYS:
         for headers in [{}, HTMX]:
             sent = {"name": "bot", "scope": "read", **fields}
             response = admin.post(page("api-keys", tenant), sent, headers=headers)
             assert response.status_code == 422
-            assert said in text_of(response)
+            assert error in text_of(response)
             assert ("<html" in text_of(response)) is not headers
     assert keys_of(tenant) == []
 
@@ -130,7 +130,7 @@ def test_key_and_member_of_another_tenant_are_absent(admin: Client, tenant: Tena
     assert members_of(other_tenant) == ["otto"]
 
 
-def test_list_of_keys_says_when_one_last_changed_something(admin: Client, tenant: Tenant) -> None:
+def test_list_of_keys_shows_when_each_last_changed_something(admin: Client, tenant: Tenant) -> None:
     def last_change() -> str:
         text = text_of(admin.get(page("api-keys", tenant)))
         return text.partition('data-label="Last change"')[2].partition("</td>")[0]
@@ -227,7 +227,7 @@ def test_log_pages_through_everything_once_with_as_many_queries(viewer: Client, 
     assert sorted(seen) == sorted(f"n-{number}" for number in range(120))
 
 
-def test_entry_about_many_rows_offers_the_rest_behind_a_click(viewer: Client, tenant: Tenant) -> None:
+def test_entry_about_many_rows_shows_the_rest_on_a_click(viewer: Client, tenant: Tenant) -> None:
     with tenant_scope(tenant.pk):
         record_audit(
             tenant_id=tenant.pk,

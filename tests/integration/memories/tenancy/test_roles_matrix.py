@@ -107,7 +107,7 @@ class Walk:
                 self.faults.append(f"{who.name}: {name} offers {method} {offered}")
 
 
-def test_table_of_roles_holds_every_address_once() -> None:
+def test_table_of_roles_contains_every_url_once() -> None:
     """A new address is missing there until its permissions are decided."""
     assert sorted({str(pattern.name) for pattern in operator_patterns()}) == sorted(RULES)
     assert sum(map(len, TABLE.values())) == len(RULES)
@@ -120,12 +120,12 @@ def people(demo_tenant: Tenant, db: None, caplog: pytest.LogCaptureFixture) -> P
 
 
 @pytest.mark.long
-def test_everybody_meets_what_the_table_says(people: People, settings: Any) -> None:
+def test_each_role_gets_the_status_in_the_table(people: People, settings: Any) -> None:
     walk, ids = Walk(), console_page_ids(people.tenant, people.viewer.name)
     for pattern in operator_patterns():
         for method in METHODS:
             if RULES[str(pattern.name)].least(method):
-                knock(walk, people, pattern, method, ids)
+                request_with_each_role(walk, people, pattern, method, ids)
             else:
                 walk.ask(people.admin, method, str(pattern.name), address_of(pattern, ids), 405)
     seen = set()
@@ -140,7 +140,7 @@ def test_everybody_meets_what_the_table_says(people: People, settings: Any) -> N
     assert not walk.faults, "\n" + "\n".join(walk.faults)
 
 
-def knock(walk: Walk, people: People, pattern: URLPattern, method: str, ids: dict[str, Any]) -> None:
+def request_with_each_role(walk: Walk, people: People, pattern: URLPattern, method: str, ids: dict[str, Any]) -> None:
     """Request an address with each role. A permitted role gets 404 in a foreign tenant, after the check of the role."""
     name = str(pattern.name)
     own, foreign = (address_of(pattern, ids | {"tenant_id": each.pk}) for each in (people.tenant, people.other))

@@ -63,7 +63,7 @@ def test_statement_cannot_give_itself_another_scope(tenant: Tenant, other_tenant
         assert visible_memories() == 0
 
 
-def test_application_makes_tokens_that_hold(tenant: Tenant) -> None:
+def test_application_creates_valid_tokens(tenant: Tenant) -> None:
     make_memory(tenant)
     with transaction.atomic():
         take_scope(row_scope_token("tenant", str(tenant.pk), backend_pid()))

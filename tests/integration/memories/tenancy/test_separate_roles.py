@@ -251,7 +251,7 @@ def test_process_without_the_role_of_maintenance_refuses_its_work(
         pass
 
 
-def test_one_role_may_do_everything_and_the_check_for_deployments_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_single_role_has_all_rights_and_the_deployment_check_warns(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [found.id for found in run_checks(tags=["security"], include_deployment_checks=True)].count(
         "memory_platform.W001"
     ) == 0

@@ -161,7 +161,7 @@ def test_check_of_a_long_audit_log_continues_where_its_time_ran_out(monkeypatch:
     assert cache.get(f"audit-check.whole.{tenant.pk}") is None
 
 
-def test_whole_check_does_not_go_on_where_an_hourly_one_ran_out_of_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_complete_check_does_not_continue_from_an_interrupted_hourly_one(monkeypatch: pytest.MonkeyPatch) -> None:
     tenant = make_tenant()
     leave_audit_entries(tenant, 5)
     audit_chain.seal_audit_entries(now=LATER)

@@ -109,7 +109,7 @@ def test_database_has_every_constraint_and_index_of_the_models() -> None:
     assert declared - existing == set()
 
 
-def test_keys_of_tenant_tables_hold_the_tenant() -> None:
+def test_keys_of_tenant_tables_contain_the_tenant() -> None:
     assert breaches() == []
 
 

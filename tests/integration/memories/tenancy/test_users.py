@@ -24,7 +24,7 @@ def test_an_operator_signs_in_and_is_no_superuser(operator):
 
 
 @pytest.mark.django_db
-def test_the_first_log_in_is_made_once_and_only_its_file_knows_the_password(settings, tmp_path, capsys):
+def test_the_first_login_is_created_once_and_only_its_file_contains_the_password(settings, tmp_path, capsys):
     settings.DATA_DIR = tmp_path
     settings.DEMO = False
     settings.STATIC_ROOT = tmp_path / "static"

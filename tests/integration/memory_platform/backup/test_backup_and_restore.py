@@ -152,7 +152,7 @@ def test_database_that_differs_is_not_put_in_place(dump: tuple[dict[str, Any], A
     assert not database.has_data(URL, OTHER)
 
 
-def test_backup_where_nothing_can_be_written_says_so(
+def test_backup_to_a_folder_without_write_permission_reports_an_error(
     key: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PGOPTIONS", "-c default_transaction_read_only=on")  # as in a standby
@@ -193,7 +193,7 @@ def test_damaged_dump_leaves_the_database_as_it_was(key: str, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(("text", "sentence"), [(None, "cannot be read"), ("\nlater", "is empty")])
-def test_passphrase_that_is_missing_is_said(tmp_path: Path, text: str | None, sentence: str) -> None:
+def test_missing_passphrase_is_reported(tmp_path: Path, text: str | None, sentence: str) -> None:
     path = tmp_path / "passphrase"
     if text is not None:
         path.write_text(text)

@@ -110,7 +110,7 @@ def test_copy_under_another_id_has_equal_rows_and_revoked_keys(full_tenant: Tena
     assert digests(full_tenant.pk) | {keys: 0} == before | {keys: 0}
 
 
-def test_membership_without_its_user_is_left_out_and_said(
+def test_membership_without_its_user_is_skipped_and_reported(
     full_tenant: Tenant, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = exported(full_tenant, tmp_path)

@@ -82,15 +82,15 @@ def steps(name: str, verb: str) -> list[dict[str, Any]]:
     return [step for step in read_demo(name, timezone.now()) if step["do"] == verb]
 
 
-def told_memories() -> QuerySet[Memory]:
+def memories_of_file() -> QuerySet[Memory]:
     """Return the memories of the file, without those that compactions of the demo's sessions store."""
     return Memory.objects.exclude(metadata__has_key="compaction_id")
 
 
 def test_every_memory_is_stored_and_ready(demo: Tenant) -> None:
     with tenant_scope(demo.pk):
-        states = list(told_memories().values_list("embedding_state", flat=True))
-        with_vector = told_memories().filter(embeddings__isnull=False).distinct().count()
+        states = list(memories_of_file().values_list("embedding_state", flat=True))
+        with_vector = memories_of_file().filter(embeddings__isnull=False).distinct().count()
     assert states == ["ready"] * len(steps("history", "store_memory"))
     assert with_vector == len(states)
 
@@ -106,13 +106,13 @@ def usefulness_today() -> dict[str, float]:
         ref: usefulness_from_votes(sum(each for each in given if each > 0), -sum(each for each in given if each < 0))
         for ref, given in weights.items()
     }
-    brought = {
+    counters_of_demo = {
         step["ref"]: step.get("counters", {}).get("usefulness_score", 0.5) for step in steps("history", "store_memory")
     }
-    return brought | voted
+    return counters_of_demo | voted
 
 
-def test_rows_carry_what_the_file_says(demo: Tenant) -> None:
+def test_rows_contain_the_values_of_the_file(demo: Tenant) -> None:
     stored = steps("history", "store_memory")
     expected = {
         (
@@ -125,7 +125,7 @@ def test_rows_carry_what_the_file_says(demo: Tenant) -> None:
     }
     ages = sorted(step["at"] for step in stored)
     with tenant_scope(demo.pk):
-        rows = list(told_memories().order_by("created_at"))
+        rows = list(memories_of_file().order_by("created_at"))
         memo = TenantMemo.objects.current().get()
         paths = set(Partition.objects.values_list("path", flat=True))
     assert {(row.partition_path, row.kind, row.confidence, row.retrieval_count) for row in rows} == expected
@@ -137,7 +137,7 @@ def test_rows_carry_what_the_file_says(demo: Tenant) -> None:
     assert {"", "agent=support", "agent=support/user=c-10482"} <= paths
 
 
-def test_history_happened_when_it_is_said_to_have_happened(demo: Tenant) -> None:
+def test_history_has_the_times_of_the_file(demo: Tenant) -> None:
     with tenant_scope(demo.pk):
         versions = list(MemoryVersion.objects.all())
         cause = Memory.objects.get(content__startswith="ERR_4012 (torque", partition_path="agent=field-service")
@@ -217,8 +217,8 @@ def test_measuring_pages_have_a_draft_questions_and_two_evaluations_to_show(demo
 def test_memories_that_were_never_retrieved_are_in_no_context(demo: Tenant) -> None:
     now = timezone.now()
     with tenant_scope(demo.pk):
-        unused = set(told_memories().filter(retrieval_count=0).values_list("pk", flat=True))
-        ages = told_memories().filter(pk__in=unused).values_list("created_at", flat=True)
+        unused = set(memories_of_file().filter(retrieval_count=0).values_list("pk", flat=True))
+        ages = memories_of_file().filter(pk__in=unused).values_list("created_at", flat=True)
         assert len(unused) == 3
         assert all(now - each > NEVER_RETRIEVED_AFTER for each in ages)
         used = {pk for ids in Receipt.objects.for_tenant(demo.pk).values_list("memory_ids", flat=True) for pk in ids}
@@ -258,14 +258,14 @@ def test_suggested_questions_find_their_answers(demo: Tenant) -> None:
         assert answer in text
 
 
-def test_preview_of_the_demo_suggests_what_to_ask(demo: Tenant, other_tenant: Tenant, client: Client) -> None:
+def test_preview_of_the_demo_suggests_queries(demo: Tenant, other_tenant: Tenant, client: Client) -> None:
     client.force_login(new_operator("viola", "viewer", demo, other_tenant))
     page = client.get(f"/t/{demo.pk}/context").content.decode()
     assert all(escape(query) in page for query, _ in demo_questions_for_tenant(NAME))
     assert "Worth asking" not in client.get(f"/t/{other_tenant.pk}/context").content.decode()
 
 
-def test_second_load_changes_nothing_and_says_so(demo: Tenant) -> None:
+def test_second_load_changes_nothing_and_reports_it(demo: Tenant) -> None:
     with tenant_scope(demo.pk):
         before = Memory.objects.count()
     assert run() == f"The tenant {NAME} already exists; nothing was changed.\n"
@@ -315,12 +315,12 @@ def test_provider_that_is_away_leaves_the_memories_to_the_worker(db: None, monke
 def test_counters_reach_no_memory_of_another_tenant(demo: Tenant, other_tenant: Tenant) -> None:
     with tenant_scope(demo.pk):
         memory = Memory.objects.get(content__startswith="W_118")
-    brought = {memory.pk: MemoryCounters(usefulness_score=1.0, retrieval_count=99, last_retrieved_at=None)}
+    counters_of_demo = {memory.pk: MemoryCounters(usefulness_score=1.0, retrieval_count=99, last_retrieved_at=None)}
     with tenant_scope(other_tenant.pk):
-        adopted = import_counters(tenant_id=other_tenant.pk, counters=brought, by=BY, now=timezone.now())
+        imported = import_counters(tenant_id=other_tenant.pk, counters=counters_of_demo, by=BY, now=timezone.now())
     with tenant_scope(demo.pk):
         memory.refresh_from_db()
-    assert adopted == 0
+    assert imported == 0
     assert memory.retrieval_count == 6
 
 

@@ -53,7 +53,7 @@ class FakeDatabase:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "message"),
     [
         ((True, False, False), "row-level security"),
         ((False, True, False), "row-level security"),
@@ -61,10 +61,10 @@ class FakeDatabase:
     ],
 )
 def test_role_that_is_above_the_policies_is_not_ready(
-    monkeypatch: pytest.MonkeyPatch, row: tuple[Any, ...], said: str
+    monkeypatch: pytest.MonkeyPatch, row: tuple[Any, ...], message: str
 ) -> None:
     monkeypatch.setattr(health, "connection", FakeDatabase(row))
-    with pytest.raises(health.ComponentNotReady, match=said):
+    with pytest.raises(health.ComponentNotReady, match=message):
         health.CHECKS["role"]()
 
 

@@ -119,7 +119,7 @@ def test_nothing_needs_anybody_in_an_empty_tenant(client: Client, tenant: Tenant
     assert "Nothing needs attention." in text_of(client.get(page("tenant-overview", tenant)))
 
 
-def test_what_waits_is_counted_with_its_age_and_leads_to_where_it_is_dealt_with(client: Client, tenant: Tenant) -> None:
+def test_backlogs_are_counted_with_their_age_and_link_to_their_page(client: Client, tenant: Tenant) -> None:
     failed(tenant)
     (memory,) = store_memories_for_pages(tenant, ("A text nobody can embed.", "agent=shop", "fact"))
     with tenant_scope(tenant.pk):
@@ -136,7 +136,7 @@ def test_what_waits_is_counted_with_its_age_and_leads_to_where_it_is_dealt_with(
     assert "Refused." in jobs
 
 
-def test_failure_that_a_later_run_made_good_needs_nobody(client: Client, tenant: Tenant) -> None:
+def test_failure_before_a_successful_run_is_no_action_item(client: Client, tenant: Tenant) -> None:
     run = failed(tenant)
     with tenant_scope(tenant.pk):
         later = timezone.now()

@@ -54,8 +54,8 @@ class Console:
         row = self.newest(verb)
         assert row.undo == "possible", verb
         text = text_of(self.client.post(page("activity-undo", self.tenant, row.entry.pk), follow=True))
-        (said,) = re.findall('flash-text">([^<]+)', text)
-        assert said.startswith("Undone:"), said
+        (notice,) = re.findall('flash-text">([^<]+)', text)
+        assert notice.startswith("Undone:"), notice
 
     def check(self, state: Callable[[], object], verb: str, view: str, *more: object, **fields: Any) -> None:
         """Perform an act and undo it."""

@@ -202,7 +202,7 @@ def test_an_act_followed_by_another_one_is_not_undone(admin: Client, tenant: Ten
     )
 
 
-def test_lines_without_undo_say_why(admin: Client, tenant: Tenant) -> None:
+def test_lines_without_undo_show_the_reason(admin: Client, tenant: Tenant) -> None:
     operator = client_of(new_operator("oda", "operator", tenant))
     perform(tenant, create_api_key, tenant=tenant, name="oven", scopes=["read"])
     perform(tenant, add_alert_destination, kind="email", address="o@b.example", sends_closing=True, tenant=tenant)

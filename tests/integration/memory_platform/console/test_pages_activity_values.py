@@ -151,7 +151,7 @@ def test_settings_and_rules(activity: Activity, tenant: Tenant) -> None:
     activity.check(retention, remove_retention_policy, policy=policy)
 
 
-def test_an_act_without_stored_values_says_why_it_has_no_undo(activity: Activity, tenant: Tenant) -> None:
+def test_an_act_without_stored_values_shows_why_it_has_no_undo(activity: Activity, tenant: Tenant) -> None:
     activity.perform(set_tenant_language, tenant=tenant, language="german")
     with tenant_scope(tenant.pk):
         StoredAct.objects.for_tenant(tenant.pk).delete()

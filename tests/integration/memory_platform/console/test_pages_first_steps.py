@@ -30,7 +30,9 @@ def done(client: Client, tenant: Tenant) -> list[str] | None:
     return checklist and [step.name for step in checklist.steps if step.is_done]
 
 
-def test_each_step_is_done_as_the_data_says_and_the_list_ends_with_the_receipt(client: Client, tenant: Tenant) -> None:
+def test_each_step_is_checked_off_by_the_data_and_the_list_ends_with_the_receipt(
+    client: Client, tenant: Tenant
+) -> None:
     assert done(client, tenant) == []
     make_key(tenant)
     assert done(client, tenant) == ["key"]

@@ -35,7 +35,7 @@ def marks_of(response: Any) -> list[str]:
     return re.findall(r'data-watch="([^"]+)"', text_of(response))
 
 
-def asked(client: Client, *items: str) -> str:
+def poll_notifications(client: Client, *items: str) -> str:
     answer = client.get(ADDRESS, {"item": items})
     assert answer.status_code == 200
     return text_of(answer)
@@ -51,12 +51,12 @@ def test_compaction_is_watched_until_it_is_done(client: Client, tenant: Tenant) 
     shown = client.post(page("session-compact", tenant, session.pk), follow=True)
     (mark,) = marks_of(shown)
     assert marks_of(client.get(page("session", tenant, session.pk))) == []
-    assert "data-" not in asked(client, mark)
+    assert "data-" not in poll_notifications(client, mark)
     with tenant_scope(tenant.pk):
         run = Run.objects.for_tenant(tenant.pk).get()
     run_compaction(tenant.pk, run.pk, now=timezone.now())
     for _ in range(2):  # polling changes nothing: what the browser does not record is sent again
-        answer = asked(client, mark)
+        answer = poll_notifications(client, mark)
         assert f'data-finished="{mark}"' in answer
         assert "ready for review" in answer
         assert page("compaction", tenant, run.compaction_id) in answer
@@ -70,11 +70,11 @@ def test_failed_compaction_is_an_error_that_stays(client: Client, tenant: Tenant
             "failed", timezone.now(), code="provider_away", detail="No answer."
         )
         Compaction.objects.for_tenant(tenant.pk).update(state="failed")
-    answer = asked(client, name_of("compaction", tenant, run.pk))
+    answer = poll_notifications(client, name_of("compaction", tenant, run.pk))
     assert "flash-error" in answer
     assert "data-lasting" in answer
     (mark,) = marks_of(client.post(page("run-retry", tenant, run.pk), follow=True))
-    assert "data-" not in asked(client, mark)
+    assert "data-" not in poll_notifications(client, mark)
 
 
 def test_roll_up_leads_to_its_summary(client: Client, tenant: Tenant) -> None:
@@ -83,7 +83,7 @@ def test_roll_up_leads_to_its_summary(client: Client, tenant: Tenant) -> None:
         partition = Partition.objects.for_tenant(tenant.pk).get(path="agent=service")
         run = request_roll_up(partition=partition, style="compact", by=TESTER, now=timezone.now())
     run_roll_up(tenant.pk, run.pk, now=timezone.now())
-    answer = asked(client, name_of("roll_up", tenant, run.pk))
+    answer = poll_notifications(client, name_of("roll_up", tenant, run.pk))
     assert "The compact summary of agent=service is regenerated." in answer
     assert f"{page('partitions', tenant)}?partition=agent%3Dservice" in answer
 
@@ -92,10 +92,10 @@ def test_roll_up_leads_to_its_summary(client: Client, tenant: Tenant) -> None:
 def test_evaluation_is_reported_however_it_ends(state: str, is_failed: bool, client: Client, tenant: Tenant) -> None:
     run = requested(tenant, corpus_kind="updated_facts")
     item = name_of("evaluation", tenant, run.pk)
-    assert "data-" not in asked(client, item)
+    assert "data-" not in poll_notifications(client, item)
     with tenant_scope(tenant.pk):
         EvaluationRun.objects.for_tenant(tenant.pk).with_id(run.pk).finish(state, timezone.now())
-    answer = asked(client, item)
+    answer = poll_notifications(client, item)
     assert page("evaluation", tenant, run.pk) in answer
     assert ("flash-error" in answer) == is_failed
 
@@ -109,16 +109,16 @@ def test_vectors_are_reported_when_none_is_missing(client: Client, tenant: Tenan
         model = EmbeddingModel.objects.for_tenant(tenant.pk).get()
         waiting = MissingVector.objects.create(tenant=tenant, model=model, memory=memory, version=1)
     items = [everything, name_of("embedding_model", tenant, model.pk)]
-    assert "data-" not in asked(client, *items)
+    assert "data-" not in poll_notifications(client, *items)
     with tenant_scope(tenant.pk):
         rows.update(embedding_state="failed")
         waiting.is_refused = True
         waiting.save()
-    assert asked(client, *items).count("flash-error") == 2
+    assert poll_notifications(client, *items).count("flash-error") == 2
     with tenant_scope(tenant.pk):
         rows.update(embedding_state="ready")
         waiting.delete()
-    answer = asked(client, *items)
+    answer = poll_notifications(client, *items)
     assert "flash-error" not in answer
     assert answer.count("data-finished") == 2
 
@@ -133,7 +133,7 @@ def test_what_is_not_there_or_not_ones_own_is_forgotten(client: Client, tenant: 
         f"evaluation:{tenant.pk}:x:0",
         '"><b>:',
     ]
-    answer = asked(client, *items)
+    answer = poll_notifications(client, *items)
     assert answer.count("data-gone") == len(items)
     assert "data-finished" not in answer
     assert "<b>" not in answer
@@ -146,9 +146,9 @@ def test_asking_takes_no_message_and_is_bounded(
     client.post(page("evaluation-cancel", tenant, run.pk))
     item = name_of("evaluation", tenant, run.pk)
     with django_assert_max_num_queries(20) as few:
-        asked(client, item)
+        poll_notifications(client, item)
     with django_assert_max_num_queries(len(few)):
-        asked(client, *[f"{item}{number}" for number in range(3 * WATCHED_MAX)])
+        poll_notifications(client, *[f"{item}{number}" for number in range(3 * WATCHED_MAX)])
     assert "Evaluation cancelled." in text_of(client.get(page("evaluations", tenant)))
 
 

@@ -47,7 +47,7 @@ def test_empty_tenant_shows_the_first_steps(operator: User, tenant: Tenant) -> N
     assert "No contexts yet" in text
 
 
-def test_overview_counts_what_is_stored_and_lists_what_was_asked(operator: User, tenant: Tenant) -> None:
+def test_overview_counts_stored_rows_and_lists_recent_queries(operator: User, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     request = ContextRequest(query="What does ERR_4012 mean?", partition="agent=service", max_tokens=200)
     context = assemble_context(request, tenant_id=tenant.pk, reach="", actor=TESTER, now=timezone.now())
@@ -116,7 +116,7 @@ def test_health_is_a_page_and_a_fragment(operator: User, tenant: Tenant) -> None
     assert "<html" not in text_of(part)
 
 
-def test_page_that_is_not_there_says_so_in_the_frame_of_the_house(client: Client, db: None) -> None:
+def test_missing_page_is_a_404_with_a_message(client: Client, db: None) -> None:
     response = client.get("/nowhere")
     assert response.status_code == 404
     assert "Page not found" in text_of(response)

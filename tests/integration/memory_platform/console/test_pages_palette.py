@@ -71,7 +71,7 @@ def test_it_finds_five_of_each_kind_of_row_by_text(tenant: Tenant) -> None:
         assert groups(admin, tenant, "test key", name)["API keys"] == ["test key"] * SHOWN_MAX
 
 
-def test_only_admins_find_keys_and_nobody_finds_rows_of_another_tenant(
+def test_only_admins_find_keys_and_no_one_finds_rows_of_another_tenant(
     tenant: Tenant, other_tenant: Tenant, operator: User
 ) -> None:
     make_key(tenant)
@@ -82,7 +82,7 @@ def test_only_admins_find_keys_and_nobody_finds_rows_of_another_tenant(
     assert groups(operator, tenant, "torque") == {}
 
 
-def test_nothing_found_says_so_and_without_htmx_it_is_the_search(tenant: Tenant, operator: User) -> None:
+def test_search_without_results_shows_a_note_and_without_htmx_the_whole_page(tenant: Tenant, operator: User) -> None:
     client = client_of(operator)
     assert "No results." in text_of(client.get(page("palette", tenant), {"q": "zeppelin"}, headers=HTMX))
     assert client.get(page("palette", tenant), {"q": "a b"}).headers["Location"].endswith("/search?q=a+b")

@@ -42,7 +42,7 @@ def test_password_is_changed_and_other_sessions_end(operator: User, tenant: Tena
         ({"new": "tea", "again": "tea"}, "new_password2", "too short"),
     ],
 )
-def test_invalid_password_is_an_error_beside_its_field(
+def test_invalid_password_is_an_error_at_its_field(
     operator: User, fields: dict[str, str], field: str, sentence: str
 ) -> None:
     response = change(client_of(operator), **fields)

@@ -62,14 +62,14 @@ def test_wait_is_no_longer_after_the_clock_was_set_back(operator: User) -> None:
     assert 25 <= int(sign_in(operator.username, PASSWORD)["Retry-After"]) <= 30
 
 
-def test_sign_in_forgets_the_failures_before_it(operator: User) -> None:
+def test_sign_in_deletes_earlier_failures(operator: User) -> None:
     fail(operator.username, PAIR_ATTEMPTS - 1)
     assert sign_in(operator.username, PASSWORD).status_code == 302
     assert fail(operator.username, PAIR_ATTEMPTS) == [422] * PAIR_ATTEMPTS
 
 
 @pytest.mark.django_db
-def test_answers_do_not_tell_whether_an_account_exists(operator: User) -> None:
+def test_responses_do_not_reveal_whether_an_account_exists(operator: User) -> None:
     def answers(username: str, address: str) -> list[tuple[int, str]]:
         responses = [sign_in(username, "wrong", address) for _ in range(PAIR_ATTEMPTS + 1)]
         # A page contains its CSRF token more than once, with letters and digits of this length.

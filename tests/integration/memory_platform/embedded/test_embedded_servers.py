@@ -140,7 +140,7 @@ def test_texts_of_failing_statements_stay_out_of_the_log(cluster, postgres):
     assert "4711" not in log
 
 
-def test_it_listens_on_no_network_address_and_asks_for_a_password(cluster, postgres):
+def test_server_listens_on_no_network_address_and_requires_a_password(cluster, postgres):
     url = postgres(cluster)
     assert answer(url, "SHOW listen_addresses") == ""
     with pytest.raises(psycopg.OperationalError, match="password"):
@@ -165,7 +165,7 @@ def test_the_cluster_is_private_and_for_root_parents_are_opened_for_passing_only
     assert stat.S_IMODE((tmp_path / "closed").stat().st_mode) == (0o701 if is_root else 0o700)
 
 
-def test_a_server_that_cannot_start_says_where_its_reason_is(tmp_path):
+def test_a_server_that_cannot_start_names_the_file_with_the_reason(tmp_path):
     with pytest.raises(StartError, match=r"did not start\. See the end of .*postgres\.log"):
         start_postgres(tmp_path, options={"shared_buffers": "nonsense"})
 

@@ -155,7 +155,7 @@ def start() -> Iterator[Callable[..., Start]]:
             process.kill()
 
 
-def test_two_starts_side_by_side_say_one_line_each_and_the_next_clears_up_after_a_killed_one(start, outside):
+def test_simultaneous_starts_print_one_line_each_and_the_next_clears_up_after_a_killed_one(start, outside):
     one, two = start("one"), start("two", **outside)
     for each in (one, two):
         each.wait_until_ready()
@@ -209,8 +209,8 @@ def each_killed_part_starts_again(running: Start) -> None:
         old, killed_at = running.pid_of(name), time.monotonic()
         os.kill(old, signal.SIGKILL)
         running.wait_until(lambda old=old, name=name: running.pid_of(name) not in {0, old})
-        crowding = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
-        assert time.monotonic() - killed_at < RESTART_MAX_SECONDS * crowding, name
+        load_factor = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+        assert time.monotonic() - killed_at < RESTART_MAX_SECONDS * load_factor, name
         statuses |= {running.status_of("/sign-in"), running.status_of("/api/v1/memories")}
         assert f"{name} ended (signal 9) and is restarted at once." in running.errors
     running.wait_until(lambda: running.status_of("/sign-in") == 200)

@@ -77,7 +77,7 @@ def test_a_url_that_is_missing_is_made_up_and_printed_for_the_env_file(superuser
         ({}, {"superuser_url": "postgres://postgres:wrong@/postgres?host=/nowhere"}, "The database server refused: "),
     ],
 )
-def test_what_is_missing_or_refused_is_said(environment, options, sentence, superuser, monkeypatch):
+def test_missing_and_refused_input_is_reported(environment, options, sentence, superuser, monkeypatch):
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(CommandError, match=sentence):

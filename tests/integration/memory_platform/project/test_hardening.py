@@ -31,7 +31,7 @@ def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
     )
 
 
-def test_deployment_check_says_that_https_is_off() -> None:
+def test_deployment_check_reports_that_https_is_off() -> None:
     done = run("manage.py", "check", "--deploy", HTTPS_ONLY="0", SECRET_KEY=LONG_KEY, DEBUG="0")
     assert "security.W008" in done.stderr
 
@@ -55,7 +55,7 @@ def test_https_only_passes_the_deployment_check_redirects_and_insists_on_it() ->
 
 
 @pytest.mark.parametrize("process", ["worker", "beat"])
-def test_worker_and_beat_refuse_the_key_that_everybody_knows(process: str, tmp_path: Any) -> None:
+def test_worker_and_beat_refuse_a_public_secret_key(process: str, tmp_path: Any) -> None:
     (tmp_path / "run").mkdir()
     arguments = ("-m", "celery", "-A", "memory_platform", process)
     done = run(*arguments, SECRET_KEY="", DATA_DIR=str(tmp_path), CELERY_BROKER_URL="memory://")
@@ -63,7 +63,7 @@ def test_worker_and_beat_refuse_the_key_that_everybody_knows(process: str, tmp_p
     assert "SECRET_KEY must be set" in done.stderr
 
 
-def test_answers_of_the_api_are_kept_by_nobody_else(api: APIClient) -> None:
+def test_api_responses_are_not_stored_by_shared_caches(api: APIClient) -> None:
     created = api.post(MEMORIES, {"content": "tea"})
     read = api.get(f"{MEMORIES}/{created.json()['id']}")
     assert read["Cache-Control"] == "private, no-cache"

@@ -68,7 +68,7 @@ def split(statement: str) -> list[str]:
 
 
 @pytest.mark.django_db(transaction=True)  # indexes are built concurrently outside of transactions
-def test_migrations_since_the_first_schema_hold_up_no_requests() -> None:
+def test_migrations_since_the_first_schema_block_no_requests() -> None:
     graph = MigrationExecutor(connection).loader.graph
     first = {key for last in FIRST_SCHEMA for key in graph.forwards_plan(last)}
     later = [graph.nodes[key] for key in sorted(graph.nodes) if key[0] in APPS and key not in first]

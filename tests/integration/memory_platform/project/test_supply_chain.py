@@ -133,14 +133,14 @@ def test_secret_scan_sees_a_secret(secret: str, tmp_path: Path, capsys: pytest.C
     for command in (["init", "--quiet"], ["add", "."]):
         subprocess.run(["git", *command], cwd=tmp_path, check=True)
     assert scan_secrets(tmp_path) == 1
-    said = capsys.readouterr().err
-    assert "settings.txt" in said
-    assert "other.txt" not in said
-    assert secret not in said
+    output = capsys.readouterr().err
+    assert "settings.txt" in output
+    assert "other.txt" not in output
+    assert secret not in output
 
 
 @pytest.mark.parametrize(("is_optional", "code"), [(True, 0), (False, 1)])
-def test_audit_without_data_says_so_and_fails_only_where_it_was_asked_for(
+def test_audit_without_data_reports_this_and_fails_only_if_it_was_requested(
     is_optional: bool, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     without: dict[str, Any] = {
@@ -159,29 +159,29 @@ def test_index_without_data_is_not_taken_for_one_without_vulnerabilities(
     text: str, reason: str, tmp_path: Path
 ) -> None:
     (tmp_path / "answer").write_text(text)
-    said = missing_data(f"file://{tmp_path}/answer")
-    assert reason in said
-    assert bool(said) == bool(reason)
+    message = missing_data(f"file://{tmp_path}/answer")
+    assert reason in message
+    assert bool(message) == bool(reason)
 
 
 CLEAN = {"name": "safe", "version": "1", "vulns": []}
 
 
 @pytest.mark.parametrize(
-    ("packages", "said", "codes"),
+    ("packages", "message", "codes"),
     [
         ([CLEAN, {"name": "old", "version": "2", "vulns": [{"id": "PYSEC-1"}]}], "old 2 has PYSEC-1", (1, 1)),
         ([CLEAN, {"name": "own", "skip_reason": "not found"}], "no answer for own", (0, 1)),
         ([], "no report", (0, 1)),
     ],
 )
-def test_audit_says_what_is_vulnerable_and_what_was_not_checked(
-    packages: list[dict[str, Any]], said: str, codes: tuple[int, int], tmp_path: Path, capsys: Any
+def test_audit_reports_vulnerable_and_unchecked_packages(
+    packages: list[dict[str, Any]], message: str, codes: tuple[int, int], tmp_path: Path, capsys: Any
 ) -> None:
     report = json.dumps({"dependencies": packages}) if packages else ""
     with_data: dict[str, Any] = {"find_missing_data": lambda: "", "run": lambda: report, "passed": tmp_path / "passed"}
     assert tuple(audit(is_optional=optional, today=DAY, **with_data) for optional in (True, False)) == codes
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert not (tmp_path / "passed").exists()
 
 

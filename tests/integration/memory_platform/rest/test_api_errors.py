@@ -91,7 +91,7 @@ def test_too_many_requests_get_the_time_to_retry(api: APIClient, settings: Any) 
     assert int(refused[0]["Retry-After"]) >= 1
 
 
-def test_cache_is_asked_once_for_a_percent_of_the_limit_and_not_after_a_refusal(
+def test_cache_is_updated_once_per_percent_of_the_limit_and_not_after_a_refusal(
     api: APIClient, monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     counts: list[int] = []
@@ -112,7 +112,7 @@ def test_cache_is_asked_once_for_a_percent_of_the_limit_and_not_after_a_refusal(
     assert counts == [3, 3]
 
 
-def test_cache_that_is_down_lets_requests_through_with_one_warning(
+def test_requests_are_accepted_with_one_warning_while_the_cache_is_down(
     api: APIClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     calls: list[int] = []
@@ -131,7 +131,9 @@ def test_cache_that_is_down_lets_requests_through_with_one_warning(
     assert len(calls) == 1  # the other requests did not wait for it
 
 
-def test_cache_that_is_back_is_asked_again(api: APIClient, monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
+def test_cache_that_is_available_again_is_used_again(
+    api: APIClient, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
     settings.API_RATE_LIMIT_PER_SECOND = 0
     monkeypatch.setattr(KeyThrottle, "_paused_until", time.monotonic() + authentication.THROTTLE_PAUSE_SECONDS)
     assert api.get(MEMORIES).status_code == 200
@@ -163,7 +165,7 @@ def caused_by(cause: Exception, error: Exception) -> Exception:
         (caused_by(psycopg.errors.CheckViolation(), IntegrityError(SECRET_TEXT)), 500, "internal_error"),
     ],
 )
-def test_unexpected_error_says_nothing_of_the_text(
+def test_unexpected_error_does_not_quote_the_text(
     api: APIClient,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,

@@ -26,7 +26,7 @@ def the_error(response: Any, code: str, field: str) -> str:
 
 
 @pytest.mark.parametrize("tokens", [0, -1, 10**9, 10**12])
-def test_max_tokens_out_of_range_says_the_same_true_range(api: APIClient, tokens: int) -> None:
+def test_error_for_max_tokens_out_of_range_states_the_actual_range(api: APIClient, tokens: int) -> None:
     detail = "The number must be between 1 and 128,000."
     assert the_error(api.post(CONTEXT, {"max_tokens": tokens}), "out_of_range", "max_tokens") == detail
     small = open_session(api, model="gpt-4", max_context_tokens=4_000)
@@ -44,7 +44,7 @@ def test_impossible_budget_does_not_compact_first(api: APIClient) -> None:
     assert read(api, session) == before
 
 
-def test_pending_compaction_says_that_it_is_pending(admin: APIClient) -> None:
+def test_pending_compaction_is_shown_as_pending(admin: APIClient) -> None:
     started = compact(admin, full_session(admin), 202, wait=False)
     url = f"{COMPACTIONS}/{started['compaction_id']}/review"
     for action in ("approve", "reject", "rollback", "regenerate"):

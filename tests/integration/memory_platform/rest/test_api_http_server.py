@@ -125,7 +125,7 @@ def questions() -> list[str]:
 
 
 @pytest.mark.skipif(not CONVERSATION.is_file(), reason=f"needs the LoCoMo conversation {CONVERSATION.name}")
-def test_a_conversation_is_imported_and_its_context_holds_the_budget(server: Server) -> None:
+def test_a_conversation_is_imported_and_its_context_stays_within_the_budget(server: Server) -> None:
     command("create_tenant", "locomo")
     server.key = command("create_key", "locomo", "--scopes", "read,write")
     command("import_locomo", str(CONVERSATION), "--tenant", "locomo")

@@ -57,7 +57,7 @@ def test_bulk_and_context_are_answered_again_too(api: APIClient) -> None:
     assert len(api.get(CONTEXTS).json()["results"]) == 1
 
 
-def test_keys_of_two_agents_do_not_meet(api: APIClient, tenant: Tenant) -> None:
+def test_idempotency_keys_of_two_agents_are_independent(api: APIClient, tenant: Tenant) -> None:
     api.post(MEMORIES, {"content": "One"}, headers=ONCE)
     other = api_client(new_key(tenant, "write"))
     assert other.post(MEMORIES, {"content": "Two"}, headers=ONCE).json()["content"] == "Two"
@@ -169,7 +169,7 @@ def test_claim_that_was_taken_over_is_not_released(api: APIClient, tenant: Tenan
     assert len(records(tenant)) == 1
 
 
-def test_answer_is_stored_although_the_claim_is_gone(api: APIClient, tenant: Tenant) -> None:
+def test_response_is_stored_although_the_claim_was_deleted(api: APIClient, tenant: Tenant) -> None:
     first = api.post(MEMORIES, {"content": "One"}, headers=ONCE).json()
     (record,) = records(tenant)
     with tenant_scope(tenant.pk):

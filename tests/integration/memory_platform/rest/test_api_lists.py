@@ -79,15 +79,15 @@ def test_pages_forth_and_back_show_every_row_once_even_with_ties(api: APIClient)
         while url:
             pages.append(api.get(url).json())
             url = pages[-1]["next"]
-        forth = [[row["id"] for row in page["results"]] for page in pages]
-        assert [len(page) for page in forth] == [3, 3, 1]
-        assert functools.reduce(operator.iadd, forth, []) == whole
-        back, url = [forth[-1]], pages[-1]["previous"]
+        forward = [[row["id"] for row in page["results"]] for page in pages]
+        assert [len(page) for page in forward] == [3, 3, 1]
+        assert functools.reduce(operator.iadd, forward, []) == whole
+        back, url = [forward[-1]], pages[-1]["previous"]
         while url:
             page = api.get(url).json()
             back.insert(0, [row["id"] for row in page["results"]])
             url = page["previous"]
-        assert back == forth
+        assert back == forward
         assert pages[0]["previous"] is None
 
 

@@ -115,7 +115,7 @@ def fill_the_rest(tenant: Tenant, admin: APIClient, own: Rows) -> None:
         UncomparedMemory.objects.enqueue(tenant.pk, [theirs, other.names["target_id"]])
 
 
-def test_what_is_elsewhere_changes_no_answer(tenant: Tenant, admin: APIClient, kim: APIClient) -> None:
+def test_rows_elsewhere_change_no_response(tenant: Tenant, admin: APIClient, kim: APIClient) -> None:
     own = one_of_everything(admin, "kim")
     before = answers(kim, own)
     assert list(before.values()).count(200) > 25

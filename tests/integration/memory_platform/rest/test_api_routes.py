@@ -187,9 +187,9 @@ def one_of_everything(admin: APIClient, user: str = "sam", name: str = "chat") -
     made("put", "profiles/assignments", {"profile": "conversation-recall", "partition": place})
     session = made("post", "sessions", {"directive": "Porto it is.", "user_id": user})["id"]
     messages = {"messages": [{"role": "user", "content": "Where is Porto?"}]}
-    tales = [{"role": "user", "content": f"Porto has {number} bridges, Kim says. " * 5} for number in range(40)]
+    chat = [{"role": "user", "content": f"Porto has {number} bridges, Kim says. " * 5} for number in range(40)]
     long = made("post", "sessions", {"user_id": user, "max_context_tokens": 1000})["id"]
-    made("post", f"sessions/{long}/messages", {"messages": tales})
+    made("post", f"sessions/{long}/messages", {"messages": chat})
     compacted = made("post", f"sessions/{long}/compact", {"wait": True})
     made("put", "prompts", {"text": "Write about Porto."})
     question = made(

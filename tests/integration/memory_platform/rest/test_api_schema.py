@@ -32,7 +32,7 @@ NOTHING_MADE = ("/search", "/restore", "/replay", "/diff", "/explain", "/trial",
 
 
 @pytest.mark.parametrize("query", ["version=%00", "version=a%0ab&format=json"])
-def test_schema_is_given_whatever_version_is_asked_for(db: None, query: str) -> None:
+def test_schema_is_returned_for_any_requested_version(db: None, query: str) -> None:
     response = APIClient().get(f"/api/schema/?{query}")
     assert response.status_code == 200
     assert response["Content-Disposition"].isprintable()

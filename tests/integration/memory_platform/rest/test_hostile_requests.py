@@ -40,7 +40,7 @@ ADDRESSES = [
 ]
 
 
-def test_a_query_parameter_that_nobody_reads_is_refused(api: APIClient, tenant: Tenant) -> None:
+def test_an_unknown_query_parameter_is_refused(api: APIClient, tenant: Tenant) -> None:
     for method, path, body in ADDRESSES:
         answer = getattr(api, method)(f"{path}?user_id=alex&tenant=other", body, format="json")
         assert_problem(answer, 400, "unknown_field", "tenant")

@@ -38,7 +38,7 @@ def test_context_that_takes_too_long_is_a_problem_and_leaves_no_receipt(
 
 
 @pytest.mark.usefixtures("no_time")
-def test_page_that_takes_too_long_says_so(operator: User, tenant: Tenant) -> None:
+def test_page_that_takes_too_long_shows_an_error(operator: User, tenant: Tenant) -> None:
     make_memory(tenant, "Green tea costs 5 euros.", is_embedded=True)
     answer = client_of(operator).get(page("memories", tenant), {"q": "green tea", "whole": "1"})
     assert answer.status_code == 503

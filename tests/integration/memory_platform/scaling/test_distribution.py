@@ -34,7 +34,7 @@ def printed() -> list[str]:
     return output.getvalue().splitlines()
 
 
-def test_each_table_of_a_tenant_is_distributed_once_beside_the_tenants() -> None:
+def test_each_table_of_a_tenant_is_distributed_once_with_the_tenants() -> None:
     lines = printed()
     tables = {model._meta.db_table for model in apps.get_models() if has_tenant(model)}
     for table in tables:

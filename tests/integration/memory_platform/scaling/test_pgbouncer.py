@@ -41,8 +41,8 @@ def keeps_prepared_statements() -> bool:
     """Return whether this PgBouncer keeps prepared statements, as it does from 1.21 on; Debian 12 has 1.18."""
     if PROGRAM is None:
         return False
-    said = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=True).stdout
-    numbers = re.search(r"(\d+)\.(\d+)", said)
+    output = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=True).stdout
+    numbers = re.search(r"(\d+)\.(\d+)", output)
     return bool(numbers) and (int(numbers[1]), int(numbers[2])) >= (1, 21)
 
 

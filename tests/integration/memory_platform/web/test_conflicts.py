@@ -55,7 +55,7 @@ class NameForm(PlatformForm):
 
 
 @pytest.mark.parametrize("rows", [[-1], ["own", "own"]], ids=["reference is gone", "stored meanwhile"])
-def test_form_keeps_its_text_and_says_what_happened(
+def test_form_keeps_its_text_and_shows_what_happened(
     tenant: Tenant, operator: User, rows: list[Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     request: Any = RequestFactory().post("/")

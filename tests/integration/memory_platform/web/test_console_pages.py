@@ -46,7 +46,7 @@ def test_every_address_is_a_page_of_the_list_or_takes_posts_alone(tenant: Tenant
 
 
 @pytest.mark.long
-def test_every_page_is_light_and_asks_no_more_of_the_database_for_more_rows(
+def test_every_page_is_small_and_runs_no_more_queries_for_more_rows(
     demo_tenant: Tenant, db: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(saved_questions, "SECONDS_MAX", inf)  # a slow machine would otherwise run fewer questions

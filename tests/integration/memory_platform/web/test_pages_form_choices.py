@@ -142,7 +142,7 @@ REFUSED_NUMBERS = [
 ]
 
 
-def test_refused_number_is_reported_beside_its_field(client: Client, tenant: Tenant) -> None:
+def test_refused_number_is_reported_at_its_field(client: Client, tenant: Tenant) -> None:
     for field, value in REFUSED_NUMBERS:
         response = client.post(page("budgets", tenant), {"default_tokens": 100, field: value, "edited_from": 0})
         assert response.status_code == 422

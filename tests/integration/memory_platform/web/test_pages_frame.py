@@ -42,7 +42,7 @@ def _pages() -> list[Path]:
     return [path for path in templates if '{% extends "base.html" %}' in path.read_text() and "base" not in path.stem]
 
 
-def test_page_below_the_first_level_says_what_it_lies_under() -> None:
+def test_page_below_the_first_level_has_breadcrumbs() -> None:
     breadcrumbs = re.compile(r"{% block breadcrumbs %}.*<nav aria-label=\"Breadcrumb\"")
     pages = {path.stem.replace("_", "-"): path.read_text() for path in _pages()}
     without = {name for name, template in pages.items() if not breadcrumbs.search(template)}
@@ -121,7 +121,7 @@ def test_search_shows_five_and_where_the_others_are_in_a_constant_number_of_quer
     assert len(many) == len(few)
 
 
-def test_search_as_one_types_answers_with_options_and_says_how_many(viewer: User, tenant: Tenant) -> None:
+def test_search_while_typing_returns_options_and_their_number(viewer: User, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     client = client_of(viewer)
     body = text_of(client.get(page("search", tenant), {"q": "torque"}, headers=HTMX))

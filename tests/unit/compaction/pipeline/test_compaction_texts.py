@@ -32,7 +32,7 @@ from compaction.services.sessions.turns import SessionTurn
 from context.services.rendering import COUNTERS_MAX, NOTE, fence_nonce, is_fence_nonce, render_context
 from memories.services.store.content import recalled_hash
 
-TOLD_AT = datetime(2026, 11, 19, tzinfo=UTC)
+CREATED_AT = datetime(2026, 11, 19, tzinfo=UTC)
 
 
 def turn(text: str, place: int = 0) -> SessionTurn:
@@ -43,10 +43,12 @@ def turn(text: str, place: int = 0) -> SessionTurn:
 
 
 @given(st.lists(st.text("ab \n.", max_size=900), max_size=12), st.integers(450, 1_500))
-def test_parts_hold_everything_in_order_and_fit(texts: list[str], room: int) -> None:
-    parts = split_turns_to_fit([turn(text, place) for place, text in enumerate(texts)], room, lambda t: len(t.content))
+def test_parts_contain_everything_in_order_and_fit(texts: list[str], tokens_max: int) -> None:
+    parts = split_turns_to_fit(
+        [turn(text, place) for place, text in enumerate(texts)], tokens_max, lambda t: len(t.content)
+    )
     assert "".join(piece.content for part in parts for piece in part) == "".join(texts)
-    assert all(sum(len(piece.content) for piece in part) <= room for part in parts)
+    assert all(sum(len(piece.content) for piece in part) <= tokens_max for part in parts)
 
 
 def test_room_too_small_for_a_message_is_nonsense() -> None:
@@ -249,7 +251,7 @@ def test_recalled_sentence_is_cut_out(text: str, left: str) -> None:
 
 
 @pytest.mark.parametrize("stored", ["Sam keeps the emerald.", "2026-04-12: Sam keeps the emerald."])
-def test_recalled_text_is_found_behind_its_day(stored: str) -> None:
+def test_recalled_text_is_found_after_its_day(stored: str) -> None:
     recalled = {recalled_hash(stored)}
     text = "I know:\n- 2026-04-12: Sam keeps the emerald. And more.\nWell."
     assert candidate_recalled_hashes(text) & recalled
@@ -277,19 +279,21 @@ def test_edited_text_keeps_unchanged_statements_and_marks_the_others() -> None:
 
 TALK = [
     StatementMessage(
-        "m0", "user", "I moved to Lisbon last March, so I work in WET hours.", created_at=TOLD_AT, sequence=0
+        "m0", "user", "I moved to Lisbon last March, so I work in WET hours.", created_at=CREATED_AT, sequence=0
     ),
     StatementMessage(
-        "m1", "assistant", "The KD-4 costs ¥64,800. Seidel offers D-12 for €1.12.", created_at=TOLD_AT, sequence=1
+        "m1", "assistant", "The KD-4 costs ¥64,800. Seidel offers D-12 for €1.12.", created_at=CREATED_AT, sequence=1
     ),
-    StatementMessage("m2", "user", "My colleague Mia signs off reviews. I like tea.", created_at=TOLD_AT, sequence=2),
+    StatementMessage(
+        "m2", "user", "My colleague Mia signs off reviews. I like tea.", created_at=CREATED_AT, sequence=2
+    ),
 ]
 
 
 def statements_and_summary() -> tuple[list[CitedStatement], str]:
     """The statements of the talk as a compaction keeps them, and the summary that shows them."""
     made = [
-        Statement(f"{one.speaker}: {text}", (one.id,), StatementKind.FACT, one.speaker, TOLD_AT.date())
+        Statement(f"{one.speaker}: {text}", (one.id,), StatementKind.FACT, one.speaker, CREATED_AT.date())
         for one in TALK
         for text in re.split(r"(?<=\.) ", one.content)
     ]
@@ -310,7 +314,7 @@ def test_edited_sentence_leaves_its_neighbours_their_sources() -> None:
     mine = [one for one in edited if one.is_edited]
     assert [one for one in edited if not one.is_edited] == [one for one in statements if "1.12" not in one.text]
     assert mine[0].text.endswith("offers D-12 for €1.30.")
-    assert (mine[0].message_ids, mine[0].stated_on) == (("m1",), TOLD_AT.date())
+    assert (mine[0].message_ids, mine[0].stated_on) == (("m1",), CREATED_AT.date())
     assert mine[1].text == "2 December 2026: Mia is away."
 
 

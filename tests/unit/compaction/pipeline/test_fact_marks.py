@@ -26,7 +26,7 @@ def marked(text: str, facts: list[RetainedFact]) -> dict[str, str]:
     return {piece.text: facts[piece.fact].text for piece in mark_facts(text, facts) if piece.fact is not None}
 
 
-def test_every_fact_of_a_message_is_marked_where_it_stands() -> None:
+def test_every_fact_of_a_message_is_marked_at_its_position() -> None:
     facts = facts_in(STATED)
     assert {"120 EUR", "3 March 2026", "FR-2210"} <= set(marked(STATED, facts))
     assert set(marked(STATED, facts).values()) == {fact.text for fact in facts}

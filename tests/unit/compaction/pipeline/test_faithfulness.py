@@ -65,7 +65,7 @@ ALLERGY = "I am not allergic to nuts, but never serve me peanuts."
         ("Ann no se muda a Porto.", [turn("Me mudo a Porto mañana.")], Flaw.NEGATION),
     ],
 )
-def test_statement_is_kept_only_if_its_messages_say_it(
+def test_statement_is_kept_only_if_its_messages_support_it(
     statement: str, turns: list[SessionTurn], flaw: Flaw | None
 ) -> None:
     assert find_flaw(statement, CitedSources([Source.of(turn) for turn in turns], Source("Ann"))) == flaw

@@ -63,7 +63,7 @@ def test_plans_are_as_reckoned_by_hand(window, fixed, current, turns, masked, sp
     assert made.first_preserved_index == len(turns) - 2
 
 
-def test_empty_plan_says_why():
+def test_empty_plan_has_a_reason():
     assert plan([]).is_empty
     assert plan([]).reason == UNDER_TARGET
     assert plan(TALK[:2], window=395).reason == NOTHING_OUTSIDE_WINDOW
@@ -103,7 +103,7 @@ def test_a_span_is_worth_a_summary_from_a_share_of_the_window_on():
     assert plan([plain(0, smallest - 1), *turns[1:]], 10_000).reason == SPAN_TOO_SMALL
 
 
-def test_who_asks_for_a_summary_gets_one_under_the_target():
+def test_requested_summary_is_made_even_under_the_target():
     assert plan(TALK, 10_000, is_forced=True).summary_budget_tokens == 160
     small = [plain(0, MIN_SPAN_TOKENS - 1), *TALK[:2]]
     assert plan(small, 10_000, is_forced=True).reason == SPAN_TOO_SMALL
@@ -211,8 +211,8 @@ def test_whatever_the_session_a_plan_keeps_the_rules(turns, window, policy, fixe
     assert made.is_summary_needed == bool(span) == (not made.reason)
     assert made.is_empty or made.tokens_after_at_most < made.tokens_before
     if span:
-        standing = {turn.id: turn.context_tokens for turn in mask_turns(turns, made.mask_ids)}
-        assert made.span_tokens == sum(standing[each] for each in span)
+        masked_tokens = {turn.id: turn.context_tokens for turn in mask_turns(turns, made.mask_ids)}
+        assert made.span_tokens == sum(masked_tokens[each] for each in span)
         assert made.tokens_replaced == made.span_tokens + int(fixed * current)
         assert MIN_SUMMARY_TOKENS <= made.summary_budget_tokens <= made.summary_tokens_at_most < made.tokens_replaced
         assert is_forced or made.tokens_after_masking > int(window * policy.target)

@@ -44,7 +44,7 @@ POINTS = {
 
 
 @pytest.mark.parametrize("point", POINTS.values(), ids=POINTS.keys())
-def test_first_prompt_says_every_point(point):
+def test_first_prompt_contains_every_point(point):
     assert PROMPT_VERSION == 1
     assert point in " ".join(PROMPT.split())
 
@@ -52,7 +52,7 @@ def test_first_prompt_says_every_point(point):
 @pytest.mark.parametrize(
     "point", ["lasting facts", "preferences", "plans", "decisions", "cites under", "do not obey it", "earlier memory"]
 )
-def test_journal_prompt_says_every_point(point):
+def test_journal_prompt_contains_every_point(point):
     assert point in " ".join(JOURNAL_PROMPT.split())
 
 

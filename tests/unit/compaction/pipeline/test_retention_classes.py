@@ -56,12 +56,12 @@ CLASSES = {
 }
 
 
-def said(text: str, role: str = "user", place: int = 1, name: str = "") -> SessionTurn:
+def message(text: str, role: str = "user", place: int = 1, name: str = "") -> SessionTurn:
     return SessionTurn(f"m{place}", role, text, 1, name=name)
 
 
 def counted(text: str, role: str = "user") -> set[tuple[str, str]]:
-    return {(fact.kind, fact.text) for fact in extract_facts(stated_turns([said(text, role)]))}
+    return {(fact.kind, fact.text) for fact in extract_facts(stated_turns([message(text, role)]))}
 
 
 @pytest.mark.parametrize(("kind", "text"), [(kind, text) for kind, texts in CLASSES.items() for text in texts])
@@ -90,7 +90,7 @@ def test_constraint_is_kept_by_its_words_with_the_same_polarity(sentence: str, t
 
 
 def test_lost_constraint_weighs_more_than_lost_numbers() -> None:
-    facts = extract_facts([said("I am allergic to penicillin. It costs 5 EUR, then 6 EUR, then 7 EUR.")])
+    facts = extract_facts([message("I am allergic to penicillin. It costs 5 EUR, then 6 EUR, then 7 EUR.")])
     numbers, allergy = "It costs 5 EUR, then 6 EUR, then 7 EUR.", "I am allergic to penicillin."
     without_allergy, without_numbers = (check_retention(facts, [text]) for text in (numbers, allergy))
     assert [fact.kind for fact in without_allergy.missing] == ["constraint"]
@@ -109,7 +109,7 @@ def test_lost_constraint_weighs_more_than_lost_numbers() -> None:
         ("user", 'She wrote: "The order MV-20931 is on its way and nobody may open it."'),
     ],
 )
-def test_what_nobody_states_does_not_count(role: str, text: str) -> None:
+def test_unstated_facts_do_not_count(role: str, text: str) -> None:
     assert "MV-20931" not in str(counted(text, role))
 
 
@@ -119,7 +119,7 @@ def test_what_is_stated_counts(role: str) -> None:
 
 
 def test_fact_that_was_replaced_does_not_count_where_no_other_message_states_it() -> None:
-    turns = [said("The limit is 30 EUR.", place=1), said("The limit is 40 EUR.", place=2)]
+    turns = [message("The limit is 30 EUR.", place=1), message("The limit is 40 EUR.", place=2)]
     facts = extract_facts(turns)
     left = without_withdrawn(facts, [WithdrawnText("User: The limit is 30 EUR.", ("m1",))])
     assert {fact.text for fact in facts} - {fact.text for fact in left} == {"30 EUR"}
@@ -139,12 +139,12 @@ def test_fact_that_was_replaced_does_not_count_where_no_other_message_states_it(
 )
 def test_language_without_rules_is_not_measured(text: str, share: float) -> None:
     assert measured_share([text]) == share
-    facts = extract_facts([said("Order MV-20931.")])
+    facts = extract_facts([message("Order MV-20931.")])
     assert (check_retention(facts, [""], is_measurable=share > 0).share is None) is (share == 0.0)
 
 
 def test_no_facts_are_not_measured() -> None:
-    assert check_retention(extract_facts([said("so it goes")]), ["so it goes"]).share is None
+    assert check_retention(extract_facts([message("so it goes")]), ["so it goes"]).share is None
 
 
 def test_language_is_detected_by_its_words() -> None:
@@ -161,7 +161,7 @@ def test_language_is_detected_by_its_words() -> None:
 
 
 def test_lost_facts_come_with_whole_sentences_and_the_binding_ones_first() -> None:
-    turn = said("We met Dr. Ames. The order MV-20931 costs 950 EUR. Never send it to Porto! Fine.", name="Ann")
+    turn = message("We met Dr. Ames. The order MV-20931 costs 950 EUR. Never send it to Porto! Fine.", name="Ann")
     facts = extract_facts(stated_turns([turn]))
     never, order, *_ = sentences_with_facts(facts, {"m1": turn})
     assert (never.text, never.is_binding) == ("Ann: Never send it to Porto!", True)
@@ -171,16 +171,16 @@ def test_lost_facts_come_with_whole_sentences_and_the_binding_ones_first() -> No
         assert not check_retention(sentence.facts, [sentence.text]).missing
 
 
-def test_fact_has_no_sentence_where_its_message_is_gone_or_states_nothing() -> None:
-    turn = said("The order MV-20931 is here.")
+def test_fact_has_no_sentence_if_its_message_is_missing_or_states_nothing() -> None:
+    turn = message("The order MV-20931 is here.")
     facts = extract_facts([turn])
     assert sentences_with_facts(facts, {}) == []
-    assert sentences_with_facts(facts, {"m1": said("Is the order MV-20931 here?")}) == []
+    assert sentences_with_facts(facts, {"m1": message("Is the order MV-20931 here?")}) == []
 
 
 def test_sentences_of_a_long_message_are_found_in_linear_time() -> None:
     def work(size: int) -> None:
-        turn = said(" ".join(f"w{number}" for number in range(size)))
+        turn = message(" ".join(f"w{number}" for number in range(size)))
         facts = extract_facts([turn])
         assert len(facts) == FACTS_PER_MESSAGE_MAX
         sentences_with_facts(facts, {"m1": turn})
@@ -230,7 +230,7 @@ def lost(kind: str, *message_ids: str) -> RetainedFact:
         (lost("negation", "m1"), lost("constraint", "m1"), True),
     ],
 )
-def test_lost_constraint_is_new_unless_it_was_lost_before_and_not_said_again(
+def test_lost_constraint_is_new_unless_it_was_lost_before_and_not_stated_again(
     missing: RetainedFact, before: RetainedFact | None, is_new: bool
 ) -> None:
     result = RetentionResult(missing=(missing,))

@@ -52,7 +52,7 @@ def test_short_statement_does_not_come_before_a_longer_one_of_higher_worth() -> 
     assert chosen([short, long], 30) == [long.body]
 
 
-def test_what_is_said_twice_is_chosen_once() -> None:
+def test_repeated_statement_is_chosen_once() -> None:
     first = statement("The visit of the engineer is on Tuesday 21 April.", "decision")
     again = statement("So the visit of the engineer is on Tuesday 21 April.", "decision")
     assert len(chosen([first, again], 200)) == 1
@@ -83,7 +83,7 @@ def test_statements_without_a_day_or_speaker_are_rendered_as_they_are() -> None:
     assert render_statements([]) == ""
 
 
-def test_content_words_are_those_that_say_something_in_any_script() -> None:
+def test_content_words_carry_meaning_in_every_script() -> None:
     assert content_words("The visit is at 17:30 in Ann's house") == ["visit", "17:30", "ann", "house"]
     assert content_words("我对青霉素过敏") == ["我对", "青霉", "素过", "敏"]
     weights = word_weights("the house of Wexler in 1987")

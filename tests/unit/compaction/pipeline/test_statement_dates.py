@@ -40,7 +40,7 @@ STATED = date(2026, 5, 7)
         ("fr", "Je viens demain.", "Je viens demain."),
     ],
 )
-def test_date_stands_behind_the_words_that_mean_it(language: str, text: str, resolved: str) -> None:
+def test_date_follows_the_words_that_refer_to_it(language: str, text: str, resolved: str) -> None:
     assert resolve_dates(text, STATED, load_language(language)) == resolved
 
 

@@ -48,7 +48,7 @@ def test_sentences_end_where_people_end_them(language: str, content: str, expect
     assert texts(content, language) == expected
 
 
-def test_clause_with_a_subject_behind_a_dash_or_semicolon_stands_alone_and_a_comma_never_divides() -> None:
+def test_clause_with_a_subject_after_a_dash_or_semicolon_is_separate_and_a_comma_never_splits() -> None:
     assert texts("I moved to Porto last year - it is a quiet town.") == [
         "I moved to Porto last year",
         "it is a quiet town.",

@@ -18,7 +18,7 @@ SAID_AT = datetime(2026, 5, 7, 9, 0, tzinfo=UTC)
 _BRACKET = re.compile(r" \([^()]*\d{4}\)")
 
 
-def said(*turns: tuple[str, str]) -> list[StatementMessage]:
+def to_messages(*turns: tuple[str, str]) -> list[StatementMessage]:
     """Messages of (speaker, text); Bot is the assistant, Tool a tool, System the system, others are people."""
     roles = {"Bot": "assistant", "Tool": "tool", "System": "system"}
     return [
@@ -35,14 +35,14 @@ def said(*turns: tuple[str, str]) -> list[StatementMessage]:
 
 
 def statements(*turns: tuple[str, str]) -> list[Statement]:
-    return extract_statements(said(*turns))
+    return extract_statements(to_messages(*turns))
 
 
 def texts(*turns: tuple[str, str]) -> list[str]:
     return [statement.text for statement in statements(*turns)]
 
 
-def test_statement_is_the_speaker_and_the_sentence_as_it_was_said() -> None:
+def test_statement_is_the_speaker_and_the_verbatim_sentence() -> None:
     (one,) = statements(("Ann", "Ok, we decided on 3 May to rent the blue van in Porto, not the red one."))
     assert one.text == "Ann: we decided on 3 May to rent the blue van in Porto, not the red one."
     assert (one.lead, one.body) == ("Ann:", one.text.removeprefix("Ann: "))
@@ -61,7 +61,7 @@ def test_statement_is_the_speaker_and_the_sentence_as_it_was_said() -> None:
     )
 )
 def test_everything_but_labels_and_dates_is_an_unbroken_run_of_a_message(turns: list[tuple[str, str]]) -> None:
-    messages = said(*turns)
+    messages = to_messages(*turns)
     sources = {message.id: " ".join(message.content.split()) for message in messages}
     for statement in extract_statements(messages):
         runs = re.findall(r'"(.*)" – [^:]+: (.*)', statement.body)
@@ -80,7 +80,7 @@ def test_sentence_that_is_not_understood_alone_takes_those_before_it_along() -> 
 
 
 @pytest.mark.parametrize(
-    ("said", "kept"),
+    ("content", "kept"),
     [
         ("The alarm limit of 1240 degrees is too high for this clay. 1225", "1225"),
         ("We never use tabs in the parser. Spaces. 4", "4"),
@@ -89,8 +89,8 @@ def test_sentence_that_is_not_understood_alone_takes_those_before_it_along() -> 
         ("We never use real candles in the church. They set fire to a sleeve last year.", "church."),
     ],
 )
-def test_fragments_stay_with_the_sentence_that_they_complete(said: str, kept: str) -> None:
-    first = next(one for one in texts(("Ann", said)) if one.startswith(f"Ann: {said[:12]}"))
+def test_fragments_stay_with_the_sentence_that_they_complete(content: str, kept: str) -> None:
+    first = next(one for one in texts(("Ann", content)) if one.startswith(f"Ann: {content[:12]}"))
     assert first.endswith(kept)
 
 
@@ -119,13 +119,13 @@ def test_reply_that_needs_its_question_is_a_pair_word_for_word() -> None:
 
 
 def test_small_talk_is_worth_less_than_what_binds() -> None:
-    said_all = statements(
+    statements_of_all = statements(
         ("Ann", "Never park the van in Rua Nova, the police tow it away."),
         ("Ben", "Haha, sounds like fun!"),
         ("Ann", "Thanks so much, you are the best!"),
     )
-    assert said_all[0].kind == StatementKind.CONSTRAINT
-    assert all(one.worth < said_all[0].worth / 2 for one in said_all[1:])
+    assert statements_of_all[0].kind == StatementKind.CONSTRAINT
+    assert all(one.worth < statements_of_all[0].worth / 2 for one in statements_of_all[1:])
 
 
 def test_question_is_a_statement_only_with_its_answer_or_where_it_stays_open() -> None:
@@ -139,7 +139,7 @@ def test_question_is_a_statement_only_with_its_answer_or_where_it_stays_open() -
     assert open_one.kind == StatementKind.QUESTION
 
 
-def test_tools_say_nothing_and_systems_only_what_binds() -> None:
+def test_tool_messages_state_nothing_and_system_messages_only_constraints() -> None:
     assert texts(("Tool", "The deploy token is tf_live_99 and must be stored.")) == []
     ordered = statements(("System", "The project was founded in Porto in 1987. Always answer Ann in French."))
     assert all(one.kind in BINDING for one in ordered)
@@ -179,7 +179,7 @@ def test_earlier_statements_come_first_and_give_way_unless_a_person_wrote_them(m
         "compaction.services.pipeline.statements.extraction.find_outdated",
         lambda claims: [*(Outdated(0.9, len(claims) - 1) for _ in claims[:-1]), Outdated(0.1)],
     )
-    new = said(("Ann", "The loan of the tool shed is 10 days."))
+    new = to_messages(("Ann", "The loan of the tool shed is 10 days."))
     kept = Statement("Ben: The loan is 7 days.", ("a",), StatementKind.VALUE, "Ben", is_edited=True)
     dropped = Statement("Ben: The loan is 8 days.", ("b",), StatementKind.VALUE, "Ben")
     assert [one.text for one in extract_statements(new, [kept, dropped])] == [
@@ -188,7 +188,7 @@ def test_earlier_statements_come_first_and_give_way_unless_a_person_wrote_them(m
     ]
 
 
-def test_relative_dates_have_the_date_behind_them() -> None:
+def test_relative_dates_are_followed_by_the_date() -> None:
     assert "Ann: I'll send the list of all 40 singers to Ines in Porto tomorrow (8 May 2026)." in texts(
         ("Ann", "I'll send the list of all 40 singers to Ines in Porto tomorrow.")
     )
@@ -237,7 +237,7 @@ def test_statements_of_one_day_and_speaker_share_their_label() -> None:
 
 
 def test_span_without_statements_has_the_beginnings_of_its_messages() -> None:
-    (one,) = first_sentences(said(("Ann", "word " * 100)))
+    (one,) = first_sentences(to_messages(("Ann", "word " * 100)))
     assert one.text.startswith("Ann: word word")
     assert one.text.endswith("word")
     assert len(one.body) <= 160
@@ -261,7 +261,7 @@ def talk(size: int, offset: int) -> list[StatementMessage]:
         "- never touch folder{0}\n- ask Dana about part{0} (approx. {0} kg)\n\nIs room {0} free?",
         "Well, my sister went to the market with neighbour{0}, and they talked about garden{0} all day.",
     )
-    return said(*(("Ann", lines[place % len(lines)].format(place + offset)) for place in range(size)))
+    return to_messages(*(("Ann", lines[place % len(lines)].format(place + offset)) for place in range(size)))
 
 
 def test_two_hundred_messages_take_less_than_a_second_and_twice_as_many_about_twice_as_long() -> None:

@@ -43,12 +43,12 @@ def test_nothing_is_outdated_by_itself_or_without_sentences() -> None:
 
 
 def test_correction_makes_what_it_corrects_more_probably_outdated_than_what_it_does_not_touch() -> None:
-    told = claims(
+    all_claims = claims(
         "The meeting with the bank is on Tuesday at 10.",
         "The heron cage costs 480 euros.",
         "Change of plan, the meeting with the bank is on Thursday at 14 instead.",
     )
-    meeting, cage, _ = find_outdated(told)
+    meeting, cage, _ = find_outdated(all_claims)
     assert meeting.probability > cage.probability
 
 

@@ -75,7 +75,7 @@ def test_a_call_id_used_again_belongs_to_the_nearest_call():
     assert tool_call_units(turns) == [(0, 1), (2, 3)]
 
 
-def test_a_result_without_a_call_stands_alone_and_is_not_whole():
+def test_a_result_without_a_call_is_a_unit_that_is_incomplete():
     turns = [tool_result_turn(0, "lost"), plain(1)]
     assert tool_call_units(turns) == [(0,), (1,)]
     assert [is_complete_unit([turn]) for turn in turns] == [False, True]
@@ -93,9 +93,9 @@ def test_index_moves_down_to_the_start_of_units_even_interleaved_ones():
     assert [index_between_units(turns, index) for index in range(7)] == [0, 1, 1, 1, 1, 5, 6]
 
 
-def preserved(turns, window=10_000, room=10_000, messages=1, share=0.0, cut_room=None):
-    cut_room = room if cut_room is None else cut_room
-    limits = {"room": room, "cut_room": cut_room}
+def preserved(turns, window=10_000, tokens_max=10_000, messages=1, share=0.0, cut_tokens_max=None):
+    cut_tokens_max = tokens_max if cut_tokens_max is None else cut_tokens_max
+    limits = {"tokens_max": tokens_max, "cut_tokens_max": cut_tokens_max}
     return preserved_from(turns, window, preserve_messages=messages, preserve_share=share, **limits)
 
 
@@ -105,24 +105,24 @@ def test_preserved_turns_begin_at_a_whole_unit():
 
 def test_preserved_turns_beyond_the_limit_are_cut_to_the_newest_units_that_fit():
     turns = [plain(0, 100), call(1, "a", tokens=100), tool_result_turn(2, "a", tokens=100), plain(3, 100)]
-    assert preserved(turns, messages=4, room=400) == 0
-    assert preserved(turns, messages=4, room=300) == 1
-    assert preserved(turns, messages=4, room=299) == 3
-    assert preserved(turns, messages=4, room=99) == 4
-    assert preserved(turns, messages=4, room=-5) == 4
-    assert preserved(turns, messages=4, room=400, cut_room=0) == 0
-    assert preserved(turns, messages=4, room=399, cut_room=100) == 3
+    assert preserved(turns, messages=4, tokens_max=400) == 0
+    assert preserved(turns, messages=4, tokens_max=300) == 1
+    assert preserved(turns, messages=4, tokens_max=299) == 3
+    assert preserved(turns, messages=4, tokens_max=99) == 4
+    assert preserved(turns, messages=4, tokens_max=-5) == 4
+    assert preserved(turns, messages=4, tokens_max=400, cut_tokens_max=0) == 0
+    assert preserved(turns, messages=4, tokens_max=399, cut_tokens_max=100) == 3
 
 
 def test_a_call_that_waits_for_results_is_always_preserved():
     waiting = [plain(0), call(1, "a", "b"), tool_result_turn(2, "a")]
     assert preserved(waiting, messages=0) == 1
     assert preserved([*waiting, tool_result_turn(3, "b")], messages=0) == 4
-    assert preserved([plain(0), call(1, "a")], messages=0, room=0) == 1
+    assert preserved([plain(0), call(1, "a")], messages=0, tokens_max=0) == 1
 
 
 @given(conversations(), st.integers(0, 30), st.floats(0, 1), st.integers(-10, 4000))
-def test_no_unit_has_turns_on_both_sides_of_the_preserved_index(turns, messages, share, room):
-    index = preserved(turns, 2000, room, messages, share)
+def test_no_unit_has_turns_on_both_sides_of_the_preserved_index(turns, messages, share, tokens_max):
+    index = preserved(turns, 2000, tokens_max, messages, share)
     assert 0 <= index <= len(turns)
     assert all(unit[-1] < index or unit[0] >= index for unit in tool_call_units(turns))

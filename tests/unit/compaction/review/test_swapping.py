@@ -30,7 +30,7 @@ def joined(statements: object) -> str:
         ([], RED, [RED]),
     ],
 )
-def test_statement_stands_where_it_was_said(
+def test_statement_is_at_the_position_of_its_message(
     statements: list[CitedStatement], added: CitedStatement, expected: list[CitedStatement]
 ) -> None:
     assert ORDER.insert(statements, added) == expected
@@ -56,7 +56,7 @@ def test_wording_of_a_person_stays() -> None:
     )
 
 
-def test_line_with_nothing_but_a_heading_goes() -> None:
+def test_line_with_only_a_heading_is_removed() -> None:
     dated = CitedStatement("The lift is out of order.", ("2",))
     text = f"Hall: {dated.text}\n{CAT.text}"
     assert swap_text(text, [CAT], removed=dated, added=None, render=str, before=[dated, CAT]) == CAT.text

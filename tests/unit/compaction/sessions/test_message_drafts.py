@@ -133,7 +133,7 @@ def test_memories_get_a_quarter_or_what_the_profile_gives_them(sections: dict[st
     assert session_section_budgets(sections, 1000)["memories"] == {"tokens": room}
 
 
-def test_results_stand_behind_their_calls_and_the_newest_whole_unit_counts() -> None:
+def test_results_follow_their_calls_and_the_newest_whole_unit_is_kept() -> None:
     turns = [
         SessionTurn(0, "assistant", "", 5, tool_calls=[call("c1")]),
         SessionTurn(1, "user", "x", 3),

@@ -26,7 +26,7 @@ from tests.unit.conversations import call, plain, tool_result_turn
 CALM_POLICY = CompactionPolicy(has_scheduled=False, has_emergency=False)
 LATE = CompactionPolicy(sleep_threshold=0.95, emergency_threshold=1.0, warning_threshold=1.0)
 
-#: Window, tokens said (with directive, summary and markers), policy -> pressure, level, whether messages are left out.
+#: Window, context tokens (with directive, summary, markers), policy -> pressure, level, whether messages are excluded.
 CASES = [
     # a quarter of any window is for reply and memories
     (1_000, 0, DEFAULT_POLICY, 0.25, CALM, False),
@@ -58,15 +58,25 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("window", "said", "policy", "pressure", "level", "is_trimmed"), CASES)
+@pytest.mark.parametrize(("window", "context_tokens", "policy", "pressure", "level", "is_trimmed"), CASES)
 @pytest.mark.parametrize("is_exact", [True, False])
 def test_thresholds_come_before_anything_is_left_out(
-    window: int, said: int, policy: CompactionPolicy, pressure: float, level: str, is_trimmed: bool, is_exact: bool
+    window: int,
+    context_tokens: int,
+    policy: CompactionPolicy,
+    pressure: float,
+    level: str,
+    is_trimmed: bool,
+    is_exact: bool,
 ) -> None:
-    needed = said + reserved_tokens(window)
+    needed = context_tokens + reserved_tokens(window)
     assert window_pressure(needed, window) == pressure
     assert pressure_level(needed / window, policy) == level
-    turns = [plain(place, said // 10 + (place < said % 10)) for place in range(10)] if said else []
+    turns = (
+        [plain(place, context_tokens // 10 + (place < context_tokens % 10)) for place in range(10)]
+        if context_tokens
+        else []
+    )
     played = Played(window, policy, is_exact=is_exact)
     played.turns = turns
     assert bool(played.context().excluded) == is_trimmed
@@ -122,8 +132,8 @@ class Played:
     @property
     def pressure(self) -> float:
         heads = MARKER_TOKENS * (bool(self.directive) + bool(self.summary))
-        said = self.directive + self.summary + heads + sum(turn.cost for turn in self.turns)
-        return (said + reserved_tokens(self.window)) / self.window
+        context_tokens = self.directive + self.summary + heads + sum(turn.cost for turn in self.turns)
+        return (context_tokens + reserved_tokens(self.window)) / self.window
 
     def plan(self) -> CompactionPlan:
         return plan_compaction(
@@ -235,12 +245,12 @@ def test_no_window_and_no_policy_loses_messages_below_a_full_context(
     makes: bool,
     directive: float,
 ) -> None:
-    played, said = Played(window, policy, is_exact, int(window * directive), sections, makes), 0
+    played, context_tokens = Played(window, policy, is_exact, int(window * directive), sections, makes), 0
     for batch in data.draw(sittings(window)):
         played.turns += batch
-        said += sum(turn.cost for turn in batch)
+        context_tokens += sum(turn.cost for turn in batch)
         played.ask()
-        assert played.compactions <= said / (MIN_SPAN_SHARE * window), "compacted although little was said"
+        assert played.compactions <= context_tokens / (MIN_SPAN_SHARE * window), "compacted although little was said"
 
 
 @settings(deadline=None)
@@ -248,10 +258,10 @@ def test_no_window_and_no_policy_loses_messages_below_a_full_context(
 def test_default_policy_leaves_nothing_out_where_messages_are_not_huge(
     data: st.DataObject, window: int, is_exact: bool
 ) -> None:
-    played, said = Played(window, DEFAULT_POLICY, is_exact), 0
+    played, context_tokens = Played(window, DEFAULT_POLICY, is_exact), 0
     for batch in data.draw(sittings(window, st.floats(0.001, PRESERVED_SHARE_MAX))):
         played.turns += [replace(turn, pinned=False) for turn in batch]
-        said += sum(turn.cost for turn in batch)
+        context_tokens += sum(turn.cost for turn in batch)
         assert not played.ask().excluded
         assert played.pressure <= 1
-    assert played.compactions <= said / (MIN_SPAN_SHARE * window)
+    assert played.compactions <= context_tokens / (MIN_SPAN_SHARE * window)

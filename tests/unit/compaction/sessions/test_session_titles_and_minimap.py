@@ -11,7 +11,7 @@ ID = "fbb73cc6-ad1a-4690-b078-dcba0720cd11"
 
 
 @pytest.mark.parametrize(
-    ("metadata", "said", "title"),
+    ("metadata", "message_text", "title"),
     [
         ({"title": "Swap in Kiel", "name": "x"}, "Hello.", "Swap in Kiel"),
         ({"title": "  ", "name": "Case K-7741"}, "Hello.", "Case K-7741"),
@@ -19,8 +19,8 @@ ID = "fbb73cc6-ad1a-4690-b078-dcba0720cd11"
         ({}, "", "Session fbb73cc6"),
     ],
 )
-def test_title_is_the_first_of_name_words_and_id(metadata: dict[str, object], said: str, title: str) -> None:
-    assert session_title(metadata, said, ID) == title
+def test_title_is_the_first_of_name_words_and_id(metadata: dict[str, object], message_text: str, title: str) -> None:
+    assert session_title(metadata, message_text, ID) == title
 
 
 def test_long_title_is_cut_at_a_word() -> None:
@@ -29,29 +29,29 @@ def test_long_title_is_cut_at_a_word() -> None:
 
 
 @given(st.text(min_size=1))
-def test_title_is_never_empty_and_never_long(said: str) -> None:
-    assert 0 < len(session_title({}, said, ID)) <= SESSION_TITLE_CHARACTERS_MAX
+def test_title_is_never_empty_and_never_long(message_text: str) -> None:
+    assert 0 < len(session_title({}, message_text, ID)) <= SESSION_TITLE_CHARACTERS_MAX
 
 
-def said_by_turns(*tokens: int) -> list[Outline]:
+def outlines_of(*tokens: int) -> list[Outline]:
     return [Outline(place, ("user", "assistant")[place % 2], "live", count) for place, count in enumerate(tokens)]
 
 
 def test_messages_are_as_wide_as_their_tokens() -> None:
-    strip = minimap(said_by_turns(10, 30, 60), [], window_from=1, shown=None)
+    strip = minimap(outlines_of(10, 30, 60), [], window_from=1, shown=None)
     assert [(piece.x, piece.width) for piece in strip.pieces] == [(0, 10), (10, 30), (40, 60)]
     assert (strip.window_x, strip.tokens, strip.shown) == (10, 100, None)
 
 
-def test_bands_and_the_shown_page_stand_where_their_messages_do() -> None:
+def test_bands_and_the_current_page_are_drawn_at_the_positions_of_their_messages() -> None:
     spans = [Span("one", 1, 0, 1), Span("two", 2, 2, 2)]
-    strip = minimap(said_by_turns(25, 25, 25, 25), spans, window_from=3, shown=(1, 2))
+    strip = minimap(outlines_of(25, 25, 25, 25), spans, window_from=3, shown=(1, 2))
     assert [(band.x, band.width) for band in strip.bands] == [(0, 50), (50, 25)]
     assert strip.shown == (25, 50)
 
 
-def test_long_session_is_drawn_in_few_pieces_that_hold_every_message() -> None:
-    outlines = said_by_turns(*(1 + place % 50 for place in range(5_000)))
+def test_long_session_is_drawn_in_few_pieces_that_cover_every_message() -> None:
+    outlines = outlines_of(*(1 + place % 50 for place in range(5_000)))
     strip = minimap(outlines, [], window_from=None, shown=None)
     assert len(strip.pieces) <= PIECES_MAX
     assert sum(piece.tokens for piece in strip.pieces) == strip.tokens

@@ -63,7 +63,7 @@ def test_results_without_a_call_and_calls_without_all_results_are_left_out():
     assert [turn.id for turn in trimmed.incomplete] == [turn.id for turn in trimmed.excluded] == [0, 2, 3]
 
 
-def test_masked_outputs_take_their_placeholder_and_compacted_ones_are_gone():
+def test_masked_outputs_are_shown_as_placeholder_and_compacted_ones_are_excluded():
     turns = [replace(TALK[0], state=COMPACTED), call(1, "a"), tool_result_turn(2, "a", 500, state=MASKED)]
     trimmed = trim_to_newest_turns(turns, 22)
     assert [turn.id for turn in trimmed.kept] == [1, 2]
@@ -72,7 +72,7 @@ def test_masked_outputs_take_their_placeholder_and_compacted_ones_are_gone():
 
 
 @given(conversations(), st.integers(-10, 5000))
-def test_kept_turns_fit_and_hold_whole_units_only(turns, room):
+def test_kept_turns_fit_and_consist_of_whole_units(turns, room):
     trimmed = trim_to_newest_turns(turns, room)
     assert trimmed.tokens == sum(turn.context_tokens for turn in trimmed.kept)
     assert trimmed.tokens <= max(room, 0)

@@ -40,7 +40,7 @@ def test_level_is_the_gravest_threshold_reached(tokens: int, level: str) -> None
     assert bool(gauge.description) == (level != "calm")
 
 
-def test_marks_stand_at_their_share_of_the_window_and_closer_when_it_overflows() -> None:
+def test_marks_are_drawn_at_their_share_of_the_window_and_closer_if_it_overflows() -> None:
     assert [mark.at_percent for mark in pressure_gauge(needs(100), 1000, POLICY).marks] == [70, 80, 85]
     over = pressure_gauge(needs(2000), 1000, POLICY)
     assert over.parts[-1].start_percent + over.parts[-1].width_percent == 100

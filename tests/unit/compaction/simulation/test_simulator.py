@@ -82,7 +82,7 @@ def test_cost_is_reckoned_with_and_without_compaction():
     assert simulate_session(talk(10), FEW, 1000).cost.price == 0
 
 
-def test_session_without_answers_is_asked_for_before_every_message():
+def test_context_is_requested_before_every_message_of_a_session_without_replies():
     assert simulate_session([plain(place) for place in range(5)], FEW, 1000).cost.calls == 5
     assert simulate_session([], FEW, 1000, directive_tokens=100).peak == 0.1
 
@@ -98,24 +98,24 @@ def test_recorded_states_do_not_matter():
 def test_simulation_is_the_plan_rule_stepped_by_hand(turns, window, preserve, directive):
     policy = CompactionPolicy(preserve_messages=preserve, preserve_share=0.1)
     answers = {"assistant"} if any(turn.role == "assistant" for turn in turns) else {turn.role for turn in turns}
-    standing, summary, points, compactions, sent = [], 0, [], 0, 0
+    remaining, summary, points, compactions, sent = [], 0, [], 0, 0
 
     def tokens():
-        return directive + summary + sum(turn.context_tokens for turn in standing)
+        return directive + summary + sum(turn.context_tokens for turn in remaining)
 
     for place, turn in enumerate(turns):
         if turn.role in answers:
             if tokens() / window >= policy.emergency_threshold:
                 plan = plan_compaction(
-                    standing, window=window, policy=policy, fixed_tokens=directive + summary, summary_tokens=summary
+                    remaining, window=window, policy=policy, fixed_tokens=directive + summary, summary_tokens=summary
                 )
-                standing = [each for each in mask_turns(standing, plan.mask_ids) if each.id not in plan.span_ids]
+                remaining = [each for each in mask_turns(remaining, plan.mask_ids) if each.id not in plan.span_ids]
                 summary = plan.summary_budget_tokens if plan.span_ids else summary
                 compactions += bool(plan.span_ids)
                 if not plan.is_empty:
                     points.append((place - 1, tokens(), "emergency"))
             sent += min(tokens(), window)
-        standing.append(turn)
+        remaining.append(turn)
         points.append((place, tokens(), "appended"))
 
     simulation = simulate_session(turns, policy, window, directive_tokens=directive)

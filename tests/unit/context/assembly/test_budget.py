@@ -36,7 +36,7 @@ def test_no_model_is_gpt_4o():
     assert CALCULATOR.calculate(None).model == "gpt-4o"
 
 
-def test_budget_is_never_negative_and_says_when_it_is_tight():
+def test_budget_is_never_negative_and_reports_when_it_is_constrained():
     long_text = "word " * 8_000
     full = CALCULATOR.calculate("gpt-4", [long_text])
     assert (full.available_tokens, full.is_constrained) == (0, True)
@@ -81,7 +81,7 @@ def test_unknown_model_gets_the_documented_default_and_a_warning():
     assert "'some-new-model' is not in the catalog" in warning
 
 
-def test_counting_says_which_tokenizer_and_whether_it_is_exact():
+def test_counting_reports_the_tokenizer_and_whether_it_is_exact():
     assert CALCULATOR.measure("hello world", "gpt-4o") == TokenCount(2, "o200k_base", True)
     assert CALCULATOR.measure("hello world", "gpt-4") == TokenCount(2, "cl100k_base", True)
     assert CALCULATOR.measure("hello world", "claude-sonnet-4-5") == TokenCount(3, "o200k_base", False)

@@ -132,7 +132,7 @@ class TestInTokens:
         for one, snippet in packed.snippets.items():
             assert 0.75 * packed.allotted[one] <= count_tokens(snippet) <= packed.allotted[one]
 
-    def test_few_counts_are_asked_for(self):
+    def test_few_counts_are_requested(self):
         calculator = RecordingCalculator()
         rows = rows_of(*[f"{number} {SENTENCE * 40}" for number in range(6)])
         for row in rows:

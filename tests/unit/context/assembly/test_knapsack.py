@@ -51,7 +51,7 @@ HELD = {"as they come": {}, "by weight": {"MAX_SPARSE_STATES": 20}, "pruned": {"
 
 @pytest.mark.parametrize("held", HELD)
 @pytest.mark.parametrize("name", hard_knapsacks.KNAPSACK_CLASS_NAMES)
-def test_optimum_of_hard_instances_however_states_are_held(name, held, monkeypatch):
+def test_optimum_of_hard_instances_in_each_storage_of_states(name, held, monkeypatch):
     for constant, value in HELD[held].items():
         monkeypatch.setattr(core, constant, value)
     for items, share in itertools.product((8, 30, 90), (0.05, 0.3, 0.5, 0.8)):
@@ -67,7 +67,7 @@ def test_optimum_of_500_items_into_80_000_tokens(name):
 
 @settings(max_examples=300)
 @given(st.sampled_from(hard_knapsacks.KNAPSACK_CLASS_NAMES), st.integers(0, 50), st.integers(0, 20_000))
-def test_past_the_work_limit_the_bound_holds(name, seed, limit):
+def test_beyond_the_work_limit_the_bound_is_correct(name, seed, limit):
     instance = hard_knapsacks.make(name, 60, seed)
     capacity = sum(instance.tokens) * 2 // 5
     solution = solve_knapsack(instance.scores, instance.tokens, capacity, work_limit=limit)
@@ -150,7 +150,7 @@ def selections(problem):
 
 @settings(max_examples=150)
 @given(st.lists(st.tuples(MILLIONTHS, SMALL), min_size=2, max_size=9), st.floats(0.1, 0.9))
-def test_bounds_hold_for_all_that_meets_their_row(items, share):
+def test_bounds_of_a_row_apply_to_every_value_in_it(items, share):
     heaviest, total = max(weight for _, weight in items), sum(weight for _, weight in items)
     capacity = max(heaviest, int(total * share))
     if capacity >= total:

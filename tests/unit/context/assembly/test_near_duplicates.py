@@ -44,7 +44,7 @@ def test_of_equal_ones_the_best_stays() -> None:
     assert likeness(a=0, b=90, c=1, d=2).repeats(["d", "a", "b", "c", "unknown"]) == {"a", "c"}
 
 
-def test_what_repeats_a_repeat_only_stays() -> None:
+def test_near_duplicate_of_a_removed_text_stays() -> None:
     # b is near a, c is near b but not near a
     assert likeness(a=0, b=10, c=20).repeats(["a", "b", "c"]) == {"b"}
 
@@ -56,9 +56,7 @@ def test_with_tokens_a_longer_better_one_does_not_hide_a_shorter() -> None:
 
 
 @given(st.lists(st.integers(0, 359), min_size=1, max_size=12), st.floats(0.5, 1))
-def test_those_that_stay_are_unlike_and_those_that_go_are_like_one_that_stays(
-    degrees: list[int], threshold: float
-) -> None:
+def test_remaining_texts_differ_and_removed_ones_resemble_a_remaining_one(degrees: list[int], threshold: float) -> None:
     names = [f"i{place}" for place in range(len(degrees))]
     alike = likeness(threshold, **dict(zip(names, degrees, strict=True)))
     gone = alike.repeats(names)

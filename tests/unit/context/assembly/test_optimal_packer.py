@@ -78,7 +78,7 @@ def test_a_negative_work_limit_is_refused():
         OptimalPacker(SpelledCount(), work_limit=-1)
 
 
-def test_past_the_work_limit_it_says_how_much_better_a_selection_could_be():
+def test_beyond_the_work_limit_the_bound_on_better_selections_is_reported():
     instance = hard_knapsacks.make("circle", 200, seed=3)
     rows = rows_of(*((score / 1e6, tokens) for score, tokens in zip(instance.scores, instance.tokens, strict=True)))
     best = OptimalPacker(SpelledCount()).pack(rows, 20_000)

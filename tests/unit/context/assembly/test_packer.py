@@ -77,7 +77,7 @@ def test_a_take_resets_the_misses():
     assert ids(greedy(items(*rows), 60)) == ["2", "5", "8"]
 
 
-def test_omitted_says_which_and_why_and_how_long():
+def test_omitted_contains_id_reason_and_tokens():
     rows = items(("a", 0.9, 10), ("b", 0.8, 99), ("c", 0.7, 98), ("d", 0.6, 97), ("e", 0.5, 5))
     rows.append(scored("f", 0.4, 6, token_counts={"o200k_base": 6}))
     assert list(greedy(rows, 60).omitted) == [

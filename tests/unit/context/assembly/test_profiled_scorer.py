@@ -121,7 +121,7 @@ def test_only_comparing_profiles_need_vectors():
     assert needs_vectors(profile(weights={"relevance": 0.9, "supersession": 0.1}))
 
 
-def test_messages_are_weighed_as_conversations_and_say_their_share():
+def test_messages_use_conversation_weights_and_report_their_share():
     numbers = profile(conversation_weights={"confidence": 1.0})
     place = {"session": "s", "partition_path": ""}
     turns = [memory(similarity=0.5, confidence=0.9, position=number, **place) for number in range(2)]

@@ -240,13 +240,13 @@ def test_an_escaped_character_and_the_digits_after_it_never_make_the_nonce(style
     assert parse_context(rendered.text, style) == [("memory", text)]
 
 
-def test_xml_is_well_formed_whatever_the_texts_hold():
+def test_xml_is_well_formed_whatever_the_texts_contain():
     root = ElementTree.fromstring(render(ATTACKS, "xml").text)
     assert root.tag == f"memory-{NONCE}" or root.tag.startswith("memory-")
     assert [child.tag for child in root] == ["memory"] * len(ATTACKS)
 
 
-def test_json_is_valid_whatever_the_texts_hold():
+def test_json_is_valid_whatever_the_texts_contain():
     loaded = json.loads(render(ATTACKS, "json").text)
     assert [row["text"] for row in loaded["items"]] == ATTACKS
     assert loaded["fence"] == loaded["end"]

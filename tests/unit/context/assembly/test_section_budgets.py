@@ -41,7 +41,7 @@ def test_without_settings_each_section_may_use_what_is_left() -> None:
     assert section_budgets(1000, {}, {"memo": 100, "focus": 250}) == [1000, 900, 900, 650]
 
 
-def test_share_is_of_the_whole_and_tokens_are_what_they_say() -> None:
+def test_share_is_of_the_whole_budget_and_tokens_are_absolute() -> None:
     sections = {"memo": {"share": 0.1}, "summaries": {"tokens": 300}}
     assert section_budgets(1000, sections, {"memo": 100, "summaries": 300}) == [100, 300, 600, 600]
 

@@ -183,7 +183,7 @@ def test_pinned_memories_get_the_whole_budget_if_there_is_nothing_else() -> None
     assert texts(packed(candidates, 69, pinned_share=0.1, minimum_score=1.0)) == ["pin 2", "pin 1", "pin 0"]
 
 
-def test_pinned_memory_beyond_its_share_is_held_to_the_minimum_score() -> None:
+def test_pinned_memory_beyond_its_share_needs_the_minimum_score() -> None:
     candidates = [
         found_memory("best", 20, 1.0),
         found_memory("pin a", 20, 0.2, pinned=True),
@@ -195,7 +195,7 @@ def test_pinned_memory_beyond_its_share_is_held_to_the_minimum_score() -> None:
 
 
 @pytest.mark.parametrize(("share", "expected"), [(0.5, ["pin"]), (0.2, ["best"])])
-def test_what_a_pinned_memory_says_is_left_out_only_where_that_one_stands(share: float, expected: list[str]) -> None:
+def test_pinned_memory_and_its_near_duplicate_are_not_both_included(share: float, expected: list[str]) -> None:
     best, pin = found_memory("best", 20, 1.0), found_memory("pin", 20, 0.2, pinned=True)
     vectors = dict.fromkeys((best.id, pin.id), np.array([1.0, 0.0]))
     alike = NearDuplicates(vectors, 0.97, lambda _: "the same")
@@ -303,7 +303,7 @@ def test_a_memory_at_the_minimum_score_is_kept() -> None:
     assert texts(packed([candidate], 100, minimum_score=score)) == ["exact"]
 
 
-def test_top_k_counts_pinned_ones_and_forgets_the_rest() -> None:
+def test_top_k_counts_pinned_memories_and_drops_the_rest() -> None:
     candidates = [found_memory(f"m{n}", 5, n / 10) for n in range(5)] + [found_memory("pin", 5, 0, pinned=True)]
     section = packed(candidates, 1000, top_k=3)
     assert texts(section) == ["pin", "m4", "m3"]
@@ -320,7 +320,7 @@ def test_every_candidate_is_either_kept_or_left_out_with_its_reason() -> None:
     assert all(left.score is not None for left in section.omitted)
 
 
-def test_score_breakdown_holds_the_five_unweighted_parts() -> None:
+def test_score_breakdown_contains_the_five_unweighted_components() -> None:
     (block,) = packed([found_memory("one", 5, 0.25)], 100).blocks
     assert block.score_breakdown == {
         "relevance": 0.25,

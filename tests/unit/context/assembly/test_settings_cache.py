@@ -43,7 +43,7 @@ def test_none_is_a_value() -> None:
     assert len(reads) == 1
 
 
-def test_the_least_recently_used_entry_goes_first() -> None:
+def test_the_least_recently_used_entry_is_evicted_first() -> None:
     cache, source = SettingsCache(entries_max=2), Source()
     for key in ("a", "b", "a", "c"):
         cache.get(TENANT, 1, key, source.read)

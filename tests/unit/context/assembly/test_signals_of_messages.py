@@ -19,12 +19,12 @@ def test_rare_word_weighs_more_than_a_common_one():
     assert found[-1] == 0.0
 
 
-def test_a_memory_that_holds_all_words_has_them_in_full():
+def test_a_memory_with_all_words_has_full_overlap():
     rows = [signal_memory("a", lexemes=["lamp", "room"]), signal_memory("b")]
     assert lexical_overlap(signal_pool(rows, lexemes=["lamp", "room"]))[0] == pytest.approx(1.0)
 
 
-def test_words_of_the_messages_beside_count_too_the_less_the_further_off():
+def test_words_of_adjacent_messages_count_less_with_distance():
     rows = [signal_turn(f"Ann: {number}", number) for number in range(1, 8)]
     rows[3]["holds"] = frozenset(["lamp"])
     assert lexical_overlap(signal_pool(rows, lexemes=["lamp"])).tolist() == pytest.approx([0, 0.4, 0.6, 1, 0.8, 0.5, 0])
@@ -40,7 +40,7 @@ def test_other_sessions_and_other_partitions_are_not_beside():
     assert lexical_overlap(signal_pool(rows, lexemes=["lamp"])).tolist() == pytest.approx([1, 0, 0, 0])
 
 
-def test_name_of_a_speaker_says_nothing_about_a_text():
+def test_name_of_a_speaker_has_no_weight():
     rows = [signal_turn("Melanie: a", 1, lexemes=["melani"]), signal_turn("Ann: b", 9, lexemes=["lamp"])]
     assert lexical_overlap(signal_pool(rows, lexemes=["melani", "lamp"])).tolist() == pytest.approx([0.0, 1.0])
 
@@ -79,11 +79,11 @@ def test_messages_of_the_person_named_are_found(question):
     assert entity_match(signal_pool(rows, question)).tolist() == [1.0, 0.0, 0.0, 0.0]
 
 
-def test_nobody_named_nobody_found():
+def test_query_without_a_name_matches_no_person():
     assert entity_match(signal_pool([signal_turn("Ann: a lamp", 1)], "What was bought?")).tolist() == [0.0]
 
 
-def test_a_note_that_holds_the_name_is_about_them_whatever_its_kind():
+def test_a_note_that_contains_a_name_matches_the_person_whatever_its_kind():
     rows = [
         signal_memory("Priya lives in Leeds.", kind="episode"),
         signal_memory("Priyanka lives there."),

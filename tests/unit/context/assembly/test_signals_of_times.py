@@ -86,7 +86,7 @@ def test_no_time_named_no_time_counts_and_unknown_ages_suit_no_time():
         ("Why did she go?", "I went because of it.", "I went."),
     ],
 )
-def test_texts_of_the_form_asked_for_come_first(question, answer, other):
+def test_texts_with_the_requested_type_of_answer_come_first(question, answer, other):
     found = answer_type(signal_pool([signal_turn(f"Ann: {answer}", 1), signal_turn(f"Ben: {other}", 2)], question))
     assert 1 >= found[0] > found[1] >= 0
 
@@ -165,7 +165,7 @@ def test_recency_halves_by_kind():
     assert recency(rows, ages, 10.0, {"episode": 20.0}).tolist() == [0.25, 0.5, 1.0, 0.5]
 
 
-def test_what_repeats_something_better_is_told_and_what_is_new_is_not():
+def test_near_duplicate_of_a_better_text_is_a_repetition():
     rows = [signal_memory("a"), signal_memory("a again"), signal_memory("b")]
     found = repetition(signal_pool(rows, vectors=[[1, 0], [1, 0.01], [0, 1]]), np.array([0.9, 0.8, 0.5]), 0.5)
     assert found.tolist() == pytest.approx([0.0, 1.0, 0.0], abs=1e-3)

@@ -132,7 +132,7 @@ def validity_of(pool):
         ("¿Quién servía el café al principio?", OLDER),
     ],
 )
-def test_what_holds_depends_on_the_time_that_the_query_is_about(text, first):
+def test_current_version_depends_on_the_time_that_the_query_is_about(text, first):
     pool = pool_of(text, OLDER, MIDDLE, NEWER)
     assert pool.rows[int(np.argmax(validity_of(pool)))]["created_at"] == first
 
@@ -197,12 +197,12 @@ def test_before_an_event_the_last_version_before_it_is_true():
         ("From 31 February.", MIDDLE),
     ],
 )
-def test_a_text_can_say_from_when_it_holds(text, starts):
+def test_a_text_can_state_from_when_it_applies(text, starts):
     announced = read_statement(text).announced
     assert (announced and announced.starts_at(MIDDLE)) == starts
 
 
-def test_a_text_of_the_last_possible_year_holds_when_it_is_stored():
+def test_a_text_of_the_last_possible_year_applies_from_when_it_is_stored():
     last = datetime(9999, 12, 31, 12, tzinfo=UTC)
     for when in ("next year", "next month", "next week", "tomorrow", "Monday", "31 December"):
         announced = read_statement(f"Open from {when}.").announced
@@ -352,7 +352,7 @@ def test_a_candidate_without_a_time_has_no_rival():
     assert {one.memory["content"]: one.parts["superseded"] for one in ranked(rows)}[VERSIONS[0]] == 0.0
 
 
-def test_named_successors_are_sure_whatever_the_texts_say():
+def test_named_successors_are_certain_whatever_the_texts_state():
     rows = [row("The cat sleeps.", OLDER, 0.5), row("Fees rise.", NEWER, 0.4), row("Gate code.", MIDDLE, 0.3)]
     pool = CandidatePool(rows, ScoringQuestion("cat?", NOW), {})
     rivals = find_rivals(pool, {rows[0]["id"]: [rows[1]["id"], uuid.uuid4()], uuid.uuid4(): [rows[0]["id"]]})

@@ -30,7 +30,7 @@ def observed(questions: int = QUESTIONS) -> Iterator[Observation]:
             )
 
 
-def test_coefficients_are_those_of_parts_that_tell_something() -> None:
+def test_constant_components_have_no_coefficient() -> None:
     learnt = calibrate(list(observed()), {f"q{number}": 1 for number in range(QUESTIONS)}, [50])
     numbers = learnt.as_numbers()
     assert numbers["coefficients"]["relevance"] > 5
@@ -51,7 +51,7 @@ def test_report_is_of_held_out_candidates_and_better_than_the_mean() -> None:
     assert sum(each.rows for each in report.bins) == 600
 
 
-def test_recall_is_what_a_budget_holds_before_and_after() -> None:
+def test_recall_within_a_budget_is_computed_before_and_after_calibration() -> None:
     wanted = {f"q{number}": 1 for number in range(QUESTIONS)} | {"unanswerable": 1}
     small, whole = calibrate(list(observed()), wanted, [40, 400]).recalls
     assert (small.budget, whole.budget) == (40, 400)

@@ -43,7 +43,7 @@ def refusal(place: Path, memories: Any = (MEMORY, LATER), questions: Any = (QUES
     return caught.value
 
 
-def changed(row: dict[str, Any], field: str, value: Any) -> dict[str, Any]:
+def with_field(row: dict[str, Any], field: str, value: Any) -> dict[str, Any]:
     return {key: entry for key, entry in {**row, field: value}.items() if entry is not WITHOUT}
 
 
@@ -131,7 +131,7 @@ def test_defaults_are_those_of_a_memory(tmp_path: Path) -> None:
     ],
 )
 def test_a_bad_memory_is_reported_with_line_and_field(tmp_path: Path, field: str, value: Any, code: str) -> None:
-    error = refusal(tmp_path, memories=[MEMORY, changed(LATER, field, value)])
+    error = refusal(tmp_path, memories=[MEMORY, with_field(LATER, field, value)])
     assert (error.code, error.problems[0].file, error.problems[0].line, error.problems[0].field) == (
         code,
         "memories.jsonl",
@@ -171,7 +171,7 @@ def test_a_bad_memory_is_reported_with_line_and_field(tmp_path: Path, field: str
 )
 def test_a_bad_question_is_reported_with_line_and_field(tmp_path: Path, field: str, value: Any, code: str) -> None:
     second = {"id": "q2", "text": "Where is Priya's home?", "evidence": ["m2"]}
-    error = refusal(tmp_path, questions=[QUESTION, changed(second, field, value)])
+    error = refusal(tmp_path, questions=[QUESTION, with_field(second, field, value)])
     assert (error.code, error.problems[0].file, error.problems[0].line) == (code, "questions.jsonl", 2)
     # A conflict of two fields is reported for the one that names the memory.
     named = "evidence" if code in {"not_yet_known", "out_of_reach"} else field
@@ -179,8 +179,8 @@ def test_a_bad_question_is_reported_with_line_and_field(tmp_path: Path, field: s
 
 
 def test_evidence_that_has_expired_is_reported(tmp_path: Path) -> None:
-    gone = changed(LATER, "expires_at", "2026-06-10T00:00:00Z")
-    asked = [changed(QUESTION, "asked_at", f"2026-06-{day}T23:59:59Z") for day in ("09", "10")]
+    gone = with_field(LATER, "expires_at", "2026-06-10T00:00:00Z")
+    asked = [with_field(QUESTION, "asked_at", f"2026-06-{day}T23:59:59Z") for day in ("09", "10")]
     assert read_corpus(folder_of(tmp_path, [MEMORY, gone], asked[:1])).questions
     error = refusal(tmp_path, [MEMORY, gone], asked[1:])
     assert [(problem.code, problem.line, problem.field) for problem in error.problems] == [("expired", 1, "evidence")]
@@ -204,7 +204,7 @@ def test_a_line_that_is_no_object_is_reported(tmp_path: Path, line: str) -> None
 
 
 def test_all_problems_are_reported_at_once_and_in_order(tmp_path: Path) -> None:
-    rows = [changed(MEMORY, "content", ""), {**MEMORY, "kind": "A", "colour": "red"}, LATER, {**LATER, "pinned": 1}]
+    rows = [with_field(MEMORY, "content", ""), {**MEMORY, "kind": "A", "colour": "red"}, LATER, {**LATER, "pinned": 1}]
     error = refusal(tmp_path, memories=rows)
     assert [(problem.line, problem.field, problem.code) for problem in error.problems] == [
         (1, "content", "blank"),
@@ -229,7 +229,7 @@ def test_an_empty_corpus_is_refused(tmp_path: Path, memories: Any, questions: An
 
 
 def test_problems_never_quote_what_was_written(tmp_path: Path) -> None:
-    rows = [changed(MEMORY, "content", "secret\x00"), changed(LATER, "created_at", "secret"), '{"secret']
+    rows = [with_field(MEMORY, "content", "secret\x00"), with_field(LATER, "created_at", "secret"), '{"secret']
     text = "\n".join(row if isinstance(row, str) else json.dumps(row) for row in rows)
     assert not [problem for problem in refusal(tmp_path, memories=text).problems if "secret" in str(problem)]
 

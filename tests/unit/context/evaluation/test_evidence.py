@@ -56,7 +56,7 @@ def test_one_context_worked_by_hand() -> None:
     assert (HALF.tokens, HALF.milliseconds) == (14, 3.0)
 
 
-def test_an_empty_context_holds_nothing() -> None:
+def test_an_empty_context_contains_nothing() -> None:
     empty = measure_retrieved_evidence([], evidence={"a"}, stale={"old"}, answer="Kiel")
     assert not any(read(empty) for read in MEASURES.values())
 
@@ -117,7 +117,7 @@ def test_measures_that_apply_to_no_question_are_left_out() -> None:
     ]
 
 
-def test_categories_are_summed_up_alone_and_no_category_in_the_total_only() -> None:
+def test_categories_are_reported_separately_and_missing_ones_only_in_the_total() -> None:
     found, lost = measure_retrieved_evidence(["a"], evidence={"a"}), measure_retrieved_evidence([], evidence={"a"})
     rows = [
         MeasuredAnswer("1", "then", found),

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from context.services.evaluation.knee import knee_index
 
 
-def test_knee_is_where_the_curve_stands_highest_above_the_line_between_its_ends() -> None:
+def test_knee_is_where_the_curve_is_highest_above_the_line_between_its_ends() -> None:
     # the paper's own curve, -1 / (x + 0.1) + 5, whose knee it gives as about 0.22
     xs = [place / 9 for place in range(10)]
     assert knee_index(xs, [5 - 1 / (x + 0.1) for x in xs]) == 2
 
 
-def test_budgets_stand_at_their_tokens_and_not_side_by_side() -> None:
+def test_budgets_are_drawn_at_their_tokens_not_at_equal_distances() -> None:
     assert knee_index([250, 500, 1000, 2000, 4000], [0.5, 0.62, 0.72, 0.8, 0.86]) == 2
 
 

@@ -136,6 +136,6 @@ def test_fewer_groups_than_folds_are_refused():
     assert refusal.value.code == "too_few_groups"
 
 
-def test_a_model_says_what_its_coefficients_say():
+def test_probabilities_follow_from_coefficients_and_intercept():
     model = LogisticModel(("a",), (2.0,), -1.0)
     assert model.probabilities(np.array([[0.5], [1e9], [-1e9]])).tolist() == pytest.approx([0.5, 1.0, 0.0])

@@ -31,7 +31,7 @@ def versions_of(corpus: Corpus) -> dict[str, list[CorpusMemory]]:
     return {fact: [numbered[number] for number in sorted(numbered)] for fact, numbered in facts.items()}
 
 
-def test_it_is_as_large_as_its_readme_says(corpus: Corpus) -> None:
+def test_corpus_is_as_large_as_its_readme_states(corpus: Corpus) -> None:
     facts = versions_of(corpus)
     versions = sum(map(len, facts.values()))
     categories = [question.category for question in corpus.questions]
@@ -65,13 +65,13 @@ def test_a_question_names_one_version_and_calls_all_it_rules_out_stale(corpus: C
 
 def test_every_answer_is_in_its_evidence_and_seldom_in_what_is_stale(corpus: Corpus) -> None:
     texts = {memory.id: memory.content for memory in corpus.memories}
-    told_by_stale = 0
+    answered_by_stale = 0
     for question in corpus.questions:
         words = significant_words(question.answer)
         assert words, question.id
         assert all(answer_word_share(words, texts[memory_id]) == 1 for memory_id in question.evidence), question.id
-        told_by_stale += any(answer_word_share(words, texts[memory_id]) == 1 for memory_id in question.stale)
-    assert told_by_stale <= 0.1 * len(corpus.questions)
+        answered_by_stale += any(answer_word_share(words, texts[memory_id]) == 1 for memory_id in question.stale)
+    assert answered_by_stale <= 0.1 * len(corpus.questions)
 
 
 def test_a_question_about_a_dated_month_means_the_version_of_that_month(corpus: Corpus) -> None:

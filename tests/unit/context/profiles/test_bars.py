@@ -23,7 +23,7 @@ def test_widths_of_a_score_sum_to_the_composite(breakdown: dict[str, float]) -> 
 
 
 @given(st.fixed_dictionaries(dict.fromkeys(SCORE_WEIGHTS, shares)))
-def test_parts_of_a_score_stand_side_by_side(breakdown: dict[str, float]) -> None:
+def test_components_of_a_score_are_drawn_side_by_side(breakdown: dict[str, float]) -> None:
     parts = score_parts(breakdown, None, SCORE_WEIGHTS)
     assert parts[0].start_percent == 0
     for left, right in pairwise(parts):

@@ -54,11 +54,11 @@ def test_section_budgets_that_can_be_stored(sections: object) -> None:
         ({"memories": {"share": 0.6}, "focus": {"share": 0.401}}, "shares_exceed_whole"),
     ],
 )
-def test_rooms_that_cannot_be_given(sections: object, code: str) -> None:
+def test_invalid_section_budgets(sections: object, code: str) -> None:
     assert [problem.code for problem in problems_of_sections(sections)] == [code]
 
 
-def test_every_wrong_room_is_named() -> None:
+def test_every_invalid_section_budget_is_reported() -> None:
     problems = problems_of_sections({"attic": {"tokens": 1}, "focus": {"share": 2}, "memories": {"tokens": 1}})
     assert [problem.code for problem in problems] == ["unknown_section", "share_out_of_range"]
 
@@ -70,7 +70,7 @@ json_values: Any = st.recursive(
 
 
 @given(json_values | st.dictionaries(st.sampled_from([*SECTIONS, "attic"]), json_values, max_size=4))
-def test_anything_that_json_can_say_is_judged_and_never_raises(value: object) -> None:
+def test_any_json_value_is_checked_without_an_exception(value: object) -> None:
     problems_of_sections(value)
 
 

@@ -132,7 +132,7 @@ def test_each_problem_is_named_with_its_field(numbers, field, code):
     assert refusal.value.detail
 
 
-def test_all_problems_come_at_once():
+def test_all_problems_are_reported_together():
     found = problems(weights={"relevance": 0.5}, relevance="bm25", pool_size=3, colour=1)
     assert {field for field, _ in found} == {"weights", "relevance", "pool_size", "colour"}
 
@@ -148,7 +148,7 @@ def test_a_profile_of_wrong_numbers_cannot_be_made():
         ScoringProfile(name="mine", version=1, weights={"relevance": 0.5})
 
 
-def test_a_calibrated_profile_says_so():
+def test_a_calibrated_profile_is_labelled_as_such():
     profile = ScoringProfile(
         name="mine", version=1, weights={"relevance": 1.0}, coefficients={"relevance": 2.0}, intercept=-1.0
     )

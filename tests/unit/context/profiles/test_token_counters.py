@@ -112,7 +112,7 @@ def test_file_that_is_no_tokenizer_leaves_the_count_to_the_next_tier(
         available_counters(tmp_path)["qwen3"].count("hello")
 
 
-def test_toksum_estimates_what_it_knows_and_a_file_outranks_it(with_toksum: None, folder: Path) -> None:
+def test_toksum_estimates_known_models_and_a_tokenizer_file_takes_precedence(with_toksum: None, folder: Path) -> None:
     calculator = BudgetCalculator(available_counters(folder))
     assert calculator.measure("hello world", "claude-3-opus") == TokenCount(7, "toksum/claude-3-opus", exact=False)
     assert calculator.measure("", "claude-3-opus").tokens == 0
@@ -121,7 +121,7 @@ def test_toksum_estimates_what_it_knows_and_a_file_outranks_it(with_toksum: None
     assert calculator.measure("hello world", "gpt-4o").exact
 
 
-def test_calculator_of_the_deployment_knows_the_folder_of_the_settings(folder: Path, settings: Any) -> None:
+def test_calculator_of_the_deployment_uses_the_folder_in_the_settings(folder: Path, settings: Any) -> None:
     settings.TOKENIZERS_DIR = str(folder)
     budget_calculator.cache_clear()
     try:

@@ -66,7 +66,7 @@ def test_blocks_and_omissions_that_are_candidates_only_point_to_them() -> None:
         assert stored(contents) == contents
 
 
-def test_near_duplicate_only_points_to_its_candidate_and_to_the_block_that_says_the_same() -> None:
+def test_near_duplicate_refers_to_its_candidate_and_to_the_block_with_the_same_statement() -> None:
     kept = CandidateOutcome(ANCHOR, 30, False, 0.25, PARTS, 1, None, 0.016, "kept")
     again = CandidateOutcome(
         Anchor("memory", str(uuid.UUID(int=2)), 1), 30, False, 0.2, PARTS, 2, 1, 0.015, "near_duplicate"
@@ -96,7 +96,7 @@ def test_the_last_blocks_go_until_the_excess_is_covered(excess: int, kept: int) 
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=20), st.integers(1, 200))
-def test_at_least_one_block_goes_and_the_first_ones_stay(sizes: list[int], excess: int) -> None:
+def test_at_least_one_block_is_dropped_and_the_first_ones_stay(sizes: list[int], excess: int) -> None:
     blocks = [block(size, str(place)) for place, size in enumerate(sizes)]
     kept = drop_blocks(blocks, excess, {})
     assert kept == blocks[: len(kept)]
@@ -122,7 +122,7 @@ def test_timer_notes_a_step_that_failed() -> None:
     assert timer.milliseconds["broken"] >= 0
 
 
-def test_answer_of_a_preview_has_no_id_and_explains_only_when_asked() -> None:
+def test_response_of_a_preview_has_no_id_and_explains_only_on_request() -> None:
     context = AssembledContext(
         id=None,
         text="",

@@ -23,7 +23,7 @@ def test_the_parts_of_a_profile_are_stored_by_name() -> None:
     assert [dict(each.score_breakdown or {}) for each in found.blocks] == [parts, PARTS]
 
 
-def test_a_memory_that_stands_twice_is_named_once() -> None:
+def test_a_memory_that_appears_twice_is_listed_once() -> None:
     memo = Block("tenant_memo", Anchor("tenant_memo", "t", 1), "", 7)
     assert packed_memory_ids([memo, BLOCK, replace(BLOCK, text="two")]) == [str(uuid.UUID(int=1))]
 

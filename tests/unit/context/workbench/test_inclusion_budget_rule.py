@@ -21,14 +21,14 @@ def test_every_budget_is_looked_at_where_there_are_few(standing: set[int]) -> No
 
 
 @given(st.sets(st.integers(101, 4000), min_size=1))
-def test_what_is_found_was_seen_to_stand_there(standing: set[int]) -> None:
+def test_extracted_facts_occur_in_the_text(standing: set[int]) -> None:
     found = smallest_inclusion_budget(standing.__contains__, above=100, highest=4000, tested_max=50)
     assert found is None or found.budget in standing
     if found and found.is_smallest:
         assert found.budget == min(standing)
 
 
-def test_far_one_is_narrowed_down_and_says_so() -> None:
+def test_distant_budget_is_found_by_binary_search_and_marked_as_such() -> None:
     found = smallest_inclusion_budget(lambda budget: budget >= 5_000, above=100, highest=32_000, tested_max=50)
     assert found == InclusionPoint(5_000, is_smallest=False)
 

@@ -25,7 +25,7 @@ def test_each_kind_of_change_is_reported_with_its_steps() -> None:
     assert [change.key for change in changes] == list("cbxdae")
 
 
-def test_overlap_is_the_share_that_both_hold() -> None:
+def test_overlap_is_the_share_that_both_contain() -> None:
     assert rank_overlap(rank_changes("abc", "bcd")) == 0.5
     assert rank_overlap(rank_changes("abc", "cab")) == 1.0
     assert rank_overlap(rank_changes("", "")) == 1.0
@@ -49,12 +49,12 @@ def test_lines_begin_and_end_in_the_middle_of_their_rows() -> None:
 
 
 @given(ORDERS, ORDERS)
-def test_every_thing_stands_once_and_seen_from_the_other_side_in_is_out(left: list[int], right: list[int]) -> None:
-    forth, back = rank_changes(left, right), rank_changes(right, left)
-    assert sorted(change.key for change in forth) == sorted(set(left) | set(right))
+def test_every_item_appears_once_and_is_reversed_from_the_other_side(left: list[int], right: list[int]) -> None:
+    forward, backward = rank_changes(left, right), rank_changes(right, left)
+    assert sorted(change.key for change in forward) == sorted(set(left) | set(right))
     swapped = {"in": "out", "out": "in", "up": "down", "down": "up", "same": "same"}
-    assert {change.key: swapped[change.kind] for change in forth} == {change.key: change.kind for change in back}
-    assert rank_overlap(forth) == rank_overlap(back)
+    assert {change.key: swapped[change.kind] for change in forward} == {change.key: change.kind for change in backward}
+    assert rank_overlap(forward) == rank_overlap(backward)
 
 
 def test_stylesheet_has_the_same_height_of_a_row() -> None:

@@ -90,7 +90,7 @@ def test_any_valid_encoding_becomes_canonical(given_path, canonical, value):
         pytest.param("a=b/" * 1_000_000, "too_long", id="endless"),
     ],
 )
-def test_bad_paths_say_why(path, code):
+def test_invalid_paths_are_reported_with_a_reason(path, code):
     with pytest.raises(PartitionError) as caught:
         parse_partition(path)
     assert caught.value.code == code

@@ -15,7 +15,7 @@ def shown(text: str, *matched: str) -> str:
     return "".join(f"[{part.text}]" if part.is_match else part.text for part in excerpt(text, set(matched)))
 
 
-def test_matched_words_are_marked_wherever_they_stand() -> None:
+def test_matched_words_are_marked_at_every_position() -> None:
     assert shown("Battery warranty: the battery.", "Battery", "battery") == "[Battery] warranty: the [battery]."
 
 
@@ -25,7 +25,7 @@ def test_text_without_a_match_is_shown_from_its_beginning() -> None:
     assert excerpt("short", set()) == [ExcerptPart("short")]
 
 
-def test_far_match_is_shown_with_what_stands_before_it() -> None:
+def test_match_far_in_the_text_is_shown_with_the_preceding_words() -> None:
     text = f"{'word ' * 100}needle {'more ' * 100}"
     assert shown(text, "needle").startswith("… word ")
     assert "[needle]" in shown(text, "needle")
@@ -49,11 +49,11 @@ def test_match_at_the_cut_is_not_half_marked() -> None:
         ("東京都", "京都"),
     ],
 )
-def test_word_that_may_come_down_to_a_lexeme_is_asked_about(word: str, lexeme: str) -> None:
+def test_word_that_may_reduce_to_a_lexeme_is_looked_up(word: str, lexeme: str) -> None:
     assert word in candidate_match_words([f"the {word} there"], [lexeme])
 
 
-def test_other_words_are_not_asked_about() -> None:
+def test_other_words_are_not_looked_up() -> None:
     assert candidate_match_words(["nothing alike"], ["battery"]) == set()
     assert candidate_match_words(["anything"], []) == set()
 

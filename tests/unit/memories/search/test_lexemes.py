@@ -94,7 +94,7 @@ def test_scripts_without_spaces_are_found_by_pairs(run: str, stored: set[str], a
     assert set(search_terms(run, is_query=True).lexemes) == asked
 
 
-def test_words_between_such_scripts_stand_alone() -> None:
+def test_words_between_such_scripts_are_separate() -> None:
     terms = search_terms("我喜欢iPhone手机")
     assert terms.words == "iphone"
     assert {"喜欢", "手机"} <= set(terms.lexemes)

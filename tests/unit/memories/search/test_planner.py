@@ -60,7 +60,7 @@ def test_tiny_and_filtered_scopes_read_memories_with_the_vectors() -> None:
         assert planned(rows, index_rows, is_filtered=True).reads_memories
 
 
-def test_scan_looks_wider_and_gives_up_later_where_the_index_is_shared() -> None:
+def test_scan_is_wider_and_longer_in_a_shared_index() -> None:
     alone, shared = planned(100_000, 100_000), planned(100_000, 200_000)
     assert (alone.ef_search, alone.max_scan_tuples) == (300, 520)
     assert (shared.ef_search, shared.max_scan_tuples) == (520, 1_040)
@@ -72,7 +72,7 @@ def test_scan_looks_wider_and_gives_up_later_where_the_index_is_shared() -> None
 @pytest.mark.parametrize(
     ("wanted", "depth"), [(0, 200), (140, 200), (141, 201), (200, 260), (940, 1_000), (1_000, 1_000)]
 )
-def test_depth_holds_the_first_of_the_fused_order(wanted: int, depth: int) -> None:
+def test_depth_includes_the_first_of_the_fused_ranking(wanted: int, depth: int) -> None:
     assert retriever_depth(wanted) == depth
 
 

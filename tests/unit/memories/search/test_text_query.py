@@ -10,7 +10,7 @@ from memories.services.search.planner import (
 )
 
 
-def test_stop_words_are_asked_for_only_where_there_is_nothing_else() -> None:
+def test_stop_words_are_queried_only_if_there_are_no_other_words() -> None:
     assert significant_lexemes(["=the", "dog"]) == ["dog"]
     assert significant_lexemes(["=of", "=the"]) == ["=of", "=the"]
     assert significant_lexemes([]) == []
@@ -40,5 +40,5 @@ def test_equally_common_words_are_taken_in_a_fixed_order() -> None:
     assert match_rarest(["c", "a", "b"], common).matched == match_rarest(["b", "c", "a"], common).matched == ["a"]
 
 
-def test_nothing_asked_is_nothing_matched() -> None:
+def test_empty_query_matches_nothing() -> None:
     assert match_rarest([], {}) == match_all([]) == TextQuery([], [])

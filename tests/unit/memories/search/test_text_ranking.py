@@ -42,7 +42,7 @@ def test_a_message_counts_the_words_of_those_around_it(session: str, position: i
     assert (found.index(2) < found.index(0)) is is_helped
 
 
-def test_what_was_said_before_counts_more_than_what_follows() -> None:
+def test_preceding_messages_count_more_than_following_ones() -> None:
     rows = [(0b10, "s", 1), (0b01, "s", 2), (0b10, "s", 3), (0b01, "t", 1)]
     assert ranked(rows, match_all(["first", "second"])) == [1, 2, 0, 3]
 

@@ -42,7 +42,7 @@ def test_ordinary_texts_are_accepted(text):
         (7, "not_text"),
     ],
 )
-def test_text_that_cannot_be_stored_says_why(text, code):
+def test_text_that_cannot_be_stored_is_refused_with_the_reason(text, code):
     with pytest.raises(ContentError) as caught:
         check_content(text)
     assert caught.value.code == code
@@ -111,7 +111,7 @@ def test_size_limit_counts_utf8_bytes_of_compact_json():
         (nested(MAX_METADATA_DEPTH + 1), "too_deep"),
     ],
 )
-def test_metadata_that_cannot_be_stored_says_why(value, code):
+def test_metadata_that_cannot_be_stored_is_refused_with_the_reason(value, code):
     with pytest.raises(ContentError) as caught:
         check_metadata(value)
     assert caught.value.code == code

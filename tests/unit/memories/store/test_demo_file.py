@@ -135,7 +135,7 @@ def test_texts_are_valid_and_live_ones_unique_within_their_partition() -> None:
     assert max(places.values()) == 1
 
 
-def test_texts_hold_what_makes_queries_interesting() -> None:
+def test_texts_contain_what_makes_queries_interesting() -> None:
     texts = [memory["content"] for memory in MEMORIES]
     everything = "\n".join(texts)
     for wanted in ("ERR_4012", "€", "```python", "```\ncp .env.example", "バッテリー", "Leihrad", "\n1. "):
@@ -162,7 +162,7 @@ def test_six_questions_are_suggested_in_partitions_that_exist() -> None:
         assert any(path == partition or path.startswith(f"{partition}/") for path in paths)
 
 
-def test_what_was_asked_last_is_what_is_suggested() -> None:
+def test_the_newest_queries_are_suggested() -> None:
     asked = [(step["query"], step["partition"].path) for step in of(USAGE, "assemble_context")]
     assert set(asked[-6:]) == set(demo_questions_for_tenant(TENANT["name"]))
 
@@ -171,7 +171,7 @@ def test_questions_are_suggested_for_the_demo_tenant_alone() -> None:
     assert demo_questions_for_tenant("Acme") == ()
 
 
-def test_files_hold_no_absolute_dates() -> None:
+def test_files_contain_no_absolute_dates() -> None:
     for name in ("history.json", "tenant.json"):
         assert not re.search(r"\b20[0-9]{2}\b", (DEMO_FOLDER / name).read_text(encoding="utf-8")), name
 

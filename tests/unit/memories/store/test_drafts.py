@@ -82,7 +82,7 @@ def test_bad_field_is_named_with_a_code(fields: dict[str, Any], field: str, code
     assert (field, code) in problems(**fields)
 
 
-def test_all_problems_come_at_once() -> None:
+def test_all_problems_are_reported_together() -> None:
     assert len(problems(content=" ", confidence=2, kind="A", position=-1)) == 4
 
 

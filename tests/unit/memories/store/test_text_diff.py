@@ -18,7 +18,7 @@ def marked(before: str, after: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "said"),
+    ("before", "after", "expected"),
     [
         ("Mina likes tea.", "Mina likes coffee.", "Mina likes [-tea][+coffee]."),
         ("The door is open.", "The red door is open.", "The [+red ]door is open."),
@@ -31,8 +31,8 @@ def marked(before: str, after: str) -> str:
         ("a b", "a  b", "a[- ][+  ]b"),
     ],
 )
-def test_changed_words_are_listed(before: str, after: str, said: str) -> None:
-    assert marked(before, after) == said
+def test_changed_words_are_listed(before: str, after: str, expected: str) -> None:
+    assert marked(before, after) == expected
 
 
 def test_two_empty_texts_have_no_pieces() -> None:

@@ -15,7 +15,7 @@ def test_a_whole_id_is_itself(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["0192f3a4-…", "0192f3a4-", "0192F3A4", "0192f3a45", "0192"])
-def test_the_beginning_of_an_id_holds_it(text: str) -> None:
+def test_the_beginning_of_an_id_is_found(text: str) -> None:
     bounds = id_prefix_bounds(text)
     assert bounds
     first, last = bounds

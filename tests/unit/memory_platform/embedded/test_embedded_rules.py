@@ -43,7 +43,7 @@ def test_without_a_word_it_listens_on_this_machine_only():
     assert (config.host, config.port, config.data_dir) == ("127.0.0.1", 8000, PROJECT / "var")
 
 
-def test_a_relative_data_dir_lies_in_the_project_and_an_absolute_one_where_it_says(tmp_path):
+def test_a_relative_data_dir_is_in_the_project_and_an_absolute_one_is_used_unchanged(tmp_path):
     assert config_from({"DATA_DIR": "elsewhere"}).data_dir == PROJECT / "elsewhere"
     assert config_from({"DATA_DIR": str(tmp_path)}).data_dir == tmp_path
 
@@ -66,7 +66,7 @@ def test_the_printed_address_is_one_a_browser_can_open(host, url):
 # --- Files ----------------------------------------------------------------------------------------------------------
 
 
-def test_endpoints_are_read_back_and_readable_by_nobody_else(tmp_path):
+def test_endpoints_are_read_back_and_the_file_is_private(tmp_path):
     endpoints = ServerUrls("a", "b", "c", "d", "e")
     write_endpoints(tmp_path, endpoints)
     assert read_endpoints(tmp_path) == endpoints

@@ -131,7 +131,7 @@ def test_settings_refuse_by_name():
 
 
 @pytest.mark.parametrize("command", ["check", "migrate", "create_tenant"])
-def test_a_command_says_in_one_sentence_what_is_wrong_and_what_to_do(command):
+def test_a_command_reports_the_problem_and_its_fix_in_one_sentence(command):
     failed = managed(command, DEMO="maybe")
     assert failed.returncode == 1
     assert failed.stderr == (
@@ -140,7 +140,7 @@ def test_a_command_says_in_one_sentence_what_is_wrong_and_what_to_do(command):
     assert failed.stdout == ""
 
 
-def test_a_command_shows_where_settings_failed_when_asked_to():
+def test_a_command_shows_where_settings_failed_on_request():
     assert managed("check", "--traceback", DEMO="maybe").stderr.startswith("Traceback")
 
 
@@ -155,7 +155,7 @@ def managed(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
     )
 
 
-def test_nothing_is_served_with_a_key_that_everybody_knows(tmp_path):
+def test_web_process_refuses_a_public_secret_key(tmp_path):
     failed = subprocess.run(
         [sys.executable, "-c", "import memory_platform.wsgi"],
         env={**os.environ, "SECRET_KEY": "", "DATA_DIR": str(tmp_path)},
@@ -179,7 +179,7 @@ def test_nothing_is_served_with_a_key_that_everybody_knows(tmp_path):
         ("", "no output."),
     ],
 )
-def test_the_reason_of_a_failed_start_is_the_last_thing_said(tmp_path, log, sentence):
+def test_the_reason_of_a_failed_start_is_the_last_line(tmp_path, log, sentence):
     (tmp_path / "log").write_text(log)
     assert last_log_line(tmp_path / "log") == sentence
 

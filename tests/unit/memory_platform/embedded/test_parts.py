@@ -122,7 +122,7 @@ def test_part_that_cannot_be_started_waits_longer_however_long_it_ran_before() -
     assert [part.record_end(3600.0), part.postpone(3601.0), part.postpone(3602.0)] == [0.0, 1.0, 2.0]
 
 
-def test_line_says_how_it_ended_and_when_it_starts_again() -> None:
+def test_log_line_states_how_a_process_ended_and_when_it_restarts() -> None:
     log = "Its log is logs/beat.log.\n"
     assert describe_end(ended(-9), 0.0) == f"beat ended (signal 9) and is restarted at once. {log}"
     assert describe_end(ended(3), 4.0) == f"beat ended (exit code 3) and is restarted in 4 s. {log}"

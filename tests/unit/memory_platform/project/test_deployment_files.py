@@ -61,13 +61,13 @@ def test_compose_hands_down_every_setting_but_those_of_the_machine():
     assert names_in_settings() - of_the_machine <= set(compose["services"]["web"]["environment"])
 
 
-def test_only_the_setup_job_knows_the_owner_and_the_superuser():
+def test_only_the_setup_job_has_the_passwords_of_owner_and_superuser():
     for name, service in compose["services"].items():
         knows = {"DATABASE_OWNER_URL", "DATABASE_SUPERUSER_URL"} & set(service.get("environment", {}))
         assert bool(knows) == (name == "setup")
 
 
-def test_each_container_knows_only_the_roles_of_the_database_that_it_needs():
+def test_each_container_gets_only_the_database_roles_that_it_needs():
     optional = {"DATABASE_CONSOLE_URL", "DATABASE_MAINTENANCE_URL"}
     known = {name: optional & set(service.get("environment", {})) for name, service in compose["services"].items()}
     assert {name: urls for name, urls in known.items() if urls} == {
@@ -140,7 +140,7 @@ def test_containers_write_only_where_docker_and_podman_let_an_ordinary_user_writ
     assert re.search(r"DATA_DIR=/tmp/\w+", dockerfile)
 
 
-def test_redis_has_a_password_that_the_program_knows():
+def test_redis_has_a_password_that_the_program_uses():
     redis = compose["services"]["redis"]
     assert "--requirepass" in redis["command"][-1]
     for name in ("CELERY_BROKER_URL", "CACHE_URL"):

@@ -22,7 +22,7 @@ def forms_below(base: type[forms.BaseForm]) -> Iterator[type[forms.BaseForm]]:
         yield from forms_below(each)
 
 
-def test_every_form_of_the_console_says_it_in_plain_words() -> None:
+def test_every_form_of_the_console_is_a_platform_form() -> None:
     ours = {"memory_platform", "memories", "context", "compaction"}
     found = [each for each in forms_below(forms.Form) if each.__module__.split(".")[0] in ours]
     assert len(found) > 40
@@ -30,7 +30,7 @@ def test_every_form_of_the_console_says_it_in_plain_words() -> None:
 
 
 @pytest.mark.parametrize(
-    ("form", "field", "typed", "said"),
+    ("form", "field", "typed", "error"),
     [
         (PreviewForm, "max_tokens", "0", "A whole number from 1 to 2,000,000 tokens."),
         (PreviewForm, "max_tokens", "many", "A whole number from 1 to 2,000,000 tokens."),
@@ -45,8 +45,8 @@ def test_every_form_of_the_console_says_it_in_plain_words() -> None:
         (MemoryFilterForm, "kind", "x" * 33, "At most 32 characters; it has 33."),
     ],
 )
-def test_refusal_says_unit_and_limits(form: Any, field: str, typed: str, said: str) -> None:
-    assert form({field: typed}).errors[field] == [said]
+def test_refusal_states_unit_and_limits(form: Any, field: str, typed: str, error: str) -> None:
+    assert form({field: typed}).errors[field] == [error]
 
 
 def test_limits_on_one_side_and_none() -> None:

@@ -3,7 +3,7 @@
 from memory_platform.web.charts import HEIGHT, MARGIN, WIDTH, Interval, budget_chart
 
 
-def test_budgets_stand_side_by_side_and_values_from_the_bottom_up() -> None:
+def test_budgets_are_drawn_side_by_side_and_values_from_the_bottom() -> None:
     chart = budget_chart([250, 1000], [("held", [Interval(0.0), Interval(1.0)])])
     first, last = chart.lines[0].marks
     assert (first.x, last.x) == (WIDTH / 4, 3 * WIDTH / 4)

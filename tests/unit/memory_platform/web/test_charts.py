@@ -34,7 +34,7 @@ def test_lines_are_named_beside_their_dashes_only_where_there_are_several() -> N
     assert "chart-line-2" in _drawn(two)
 
 
-def test_mark_is_told_in_the_table_and_numbers_stand_in_their_own_words() -> None:
+def test_mark_is_in_the_table_and_numbers_are_formatted() -> None:
     rows = [ChartRow(250, (0.4,)), ChartRow(1000, (0.8,), mark="knee")]
     text = _drawn(Chart("Held", "share", ["Held"], rows, kind="number", x_name="Tokens", digits=2))
     assert '<tr data-mark="knee">' in text
@@ -42,7 +42,7 @@ def test_mark_is_told_in_the_table_and_numbers_stand_in_their_own_words() -> Non
     assert ">0.80</td>" in text
 
 
-def test_chart_without_values_says_so_and_draws_nothing() -> None:
+def test_chart_without_values_shows_a_note_and_draws_nothing() -> None:
     text = _drawn(Chart("Latency", "ms", ["half"], [ChartRow(NOON, (None,))]))
     assert "No data in this range" in text
     assert "<table" not in text

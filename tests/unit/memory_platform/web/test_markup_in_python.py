@@ -33,7 +33,7 @@ def test_time_that_is_none_is_escaped() -> None:
     assert local_time(None, EVIL) == f'<span class="text-secondary">{TAME}</span>'
 
 
-def test_pieces_of_a_strip_say_what_they_stand_for() -> None:
+def test_pieces_of_a_strip_have_labels() -> None:
     masked = Piece(first=3, last=3, tokens=1, role="tool", state="masked", x=12.5, width=0.25)
     some = Piece(first=4, last=9, tokens=1200, role=EVIL, state="live", x=12.75, width=87.25)
     one, several = str(draw_minimap([masked, some], "/s")).split("</a>")[:2]

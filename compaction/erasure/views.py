@@ -18,6 +18,7 @@ from compaction.erasure.forms import ConfirmForm, EraseForm, RetentionEndForm, R
 from compaction.erasure.orchestrator import is_receipt_valid
 from compaction.erasure.retention import PastRetention, count_past_retention
 from compaction.models import Erasure, RetentionPolicy
+from compaction.services.erasure.row_labels import row_label
 from memories.tenancy.members import tenants_of
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_of, tenant_page
@@ -136,7 +137,8 @@ def _erasure_page(request: HtmxRequest, row: Erasure, form: ConfirmForm | None =
     page = {
         "section": _SECTION,
         "erasure": row,
-        "rows": sorted(counts.items()),
+        "rows": sorted((row_label(kind), count) for kind, count in counts.items()),
+        "step": row_label(row.step),
         "name": name,
         "form": form or ConfirmForm(name=name),
         "is_valid": bool(row.receipt) and is_receipt_valid(row),

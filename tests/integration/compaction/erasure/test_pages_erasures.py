@@ -66,6 +66,15 @@ def test_admin_counts_confirms_and_reads_the_receipt(admin: Client, tenant: Tena
         assert Tenant.objects.filter(pk=tenant.pk).exists() == (scope != "tenant")
 
 
+def test_rows_are_listed_in_the_words_of_the_pages(admin: Client, tenant: Tenant) -> None:
+    make_memory(tenant, partition="user=sam")
+    address, _ = count_and_open(admin, tenant, {"partition": "user=sam"})
+    with tenant_scope(tenant.pk):
+        Erasure.objects.update(expected={"runs": 2, "feedback, redacted": 1})
+    page = admin.get(address).content.decode()
+    assert re.findall(r'<th scope="row">([^<]*)', page) == ["Compaction and roll-up jobs", "Votes, redacted"]
+
+
 def test_only_admins_of_the_tenant_open_the_pages(admin: Client, tenant: Tenant, other_tenant: Tenant) -> None:
     make_memory(tenant, partition="user=sam")
     address, _ = count_and_open(admin, tenant, {"partition": "user=sam"})

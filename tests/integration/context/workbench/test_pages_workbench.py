@@ -145,7 +145,7 @@ def test_context_is_compared_with_a_receipt_with_reasons(client: Client, tenant:
         archive_memory(memory=memories[1], by=TESTER, now=timezone.now())
     response = ask(client, tenant, query=QUESTION, max_tokens=60, against="receipt", receipt=receipt)
     text = text_of(response)
-    assert "Since the receipt: " in text
+    assert "vs receipt: " in text
     assert "Now: archived on" in text
     assert "Now: needs" in text
     assert f'<option value="{receipt}">' in text, "what it can be compared with is offered"
@@ -160,7 +160,7 @@ def test_context_is_compared_with_a_snapshot(client: Client, tenant: Tenant) -> 
     )
     response = ask(client, tenant, query=QUESTION, against="snapshot", snapshot="before the letters")
     assert str(late[0].pk) in [one.row.block.anchor.id for one in response.context["change"].added]
-    assert "Since snapshot before the letters: " in text_of(response)
+    assert "vs snapshot before the letters: " in text_of(response)
     assert '<option value="before the letters" selected>' in text_of(response)
     assert "Before: not stored yet" in text_of(response)
 

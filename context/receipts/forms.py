@@ -14,9 +14,9 @@ from memory_platform.web.time_ranges import RECENT_RANGE_CHOICES, SPANS, range_s
 
 #: The states of `RECEIPT_STATES`, with their labels.
 STATES = [
-    ("full", f"Nearly full ({NEARLY_FULL_SHARE:.0%} or more)".replace("%", " %")),
+    ("full", f"Nearly full (≥ {100 * NEARLY_FULL_SHARE:.0f} %)"),
     ("empty", "Empty"),
-    ("slow", f"Slow ({SLOW_MS:.0f} ms or more)"),
+    ("slow", f"Slow (≥ {SLOW_MS:.0f} ms)"),
     ("failed", "Errors"),
 ]
 

@@ -8,6 +8,7 @@
   const DAY_SECONDS = 86400;
   const TICK_PIXELS = 24;
   const AROUND_PLOT_PIXELS = 36;
+  const MARK_SPACE_PIXELS = 4;
   const numbers = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 2 });
   const compactNumbers = new Intl.NumberFormat("en-GB", { notation: "compact", maximumFractionDigits: 1 });
   const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
@@ -189,7 +190,7 @@
         pen.textBaseline = "top";
         // On a narrow screen the next label may not fit beside this one; the table has it.
         if (start > labelled) {
-          pen.fillText(mark, start, chart.bbox.top);
+          pen.fillText(mark, start, chart.bbox.top + MARK_SPACE_PIXELS * devicePixelRatio);
           labelled = start + width;
         }
         pen.restore();

@@ -1,5 +1,6 @@
 """Two profiles compared on one query: the page, its fragment, what it refuses, and that it changes nothing."""
 
+import re
 from typing import Any
 from urllib.parse import urlencode
 
@@ -145,6 +146,9 @@ def test_versions_of_a_budget_profile_are_offered_and_compared(client: Client, t
     contexts = [side.context for side in (response.context["pair"].before, response.context["pair"].after)]
     assert [(each.budget_profile["version"], each.budget.max_tokens) for each in contexts] == [(0, 4000), (1, 60)]
     shown = text_of(response)
+    heading = re.search(r'id="sum-title">(.*?)</h2>', shown)
+    assert heading is not None
+    assert re.sub("<[^>]+>", "", heading[1]) == "default (built-in) against default version 1"
     assert '<option value="default@0" selected>default (built-in)</option>' in shown
     assert '<option value="default@1" selected>default version 1</option>' in shown
     assert "default@2" not in shown, "the active version is offered by its name"

@@ -203,10 +203,10 @@ def test_request_of_the_api_gives_the_same_context(client: Client, tenant: Tenan
 def test_draft_is_named_as_nothing_for_the_api(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     new_version(tenant, "by-words")
-    assert "The API accepts only published profiles" in text_of(
+    assert "The API accepts only active versions" in text_of(
         ask(client, tenant, query=QUESTION, profile="by-words@1")
     )
-    assert "The API accepts only published profiles" not in text_of(ask(client, tenant, query=QUESTION))
+    assert "The API accepts only active versions" not in text_of(ask(client, tenant, query=QUESTION))
 
 
 def test_reset_keeps_the_question_and_drops_the_numbers(client: Client, tenant: Tenant) -> None:

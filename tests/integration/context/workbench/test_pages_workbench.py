@@ -203,9 +203,7 @@ def test_request_of_the_api_gives_the_same_context(client: Client, tenant: Tenan
 def test_draft_is_named_as_nothing_for_the_api(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     new_version(tenant, "by-words")
-    assert "The API accepts only active versions" in text_of(
-        ask(client, tenant, query=QUESTION, profile="by-words@1")
-    )
+    assert "The API accepts only active versions" in text_of(ask(client, tenant, query=QUESTION, profile="by-words@1"))
     assert "The API accepts only active versions" not in text_of(ask(client, tenant, query=QUESTION))
 
 

@@ -19,6 +19,7 @@ from compaction.erasure.orchestrator import is_receipt_valid
 from compaction.erasure.retention import PastRetention, count_past_retention
 from compaction.erasure.selection import Selection, state_hash
 from compaction.models import Erasure, RetentionPolicy
+from compaction.services.erasure.row_labels import row_label
 from memories.tenancy.members import tenants_of
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_of, tenant_page
@@ -149,7 +150,8 @@ def _erasure_page(request: HtmxRequest, row: Erasure, form: ConfirmForm | None =
     page = {
         "section": _SECTION,
         "erasure": row,
-        "rows": sorted(counts.items()),
+        "rows": sorted((row_label(kind), count) for kind, count in counts.items()),
+        "step": row_label(row.step),
         "name": name,
         "form": form or ConfirmForm(name=name),
         "current": current,

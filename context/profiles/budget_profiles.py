@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -18,6 +19,10 @@ from memories.services.partitions.paths import parse_partition
 from memories.services.store.drafts import FieldProblem
 from memories.tenancy.exceptions import InvalidInput, NotFound, invalid
 from memory_platform.web.forms import number_requirement_text
+
+#: Separates name and version if an operator previews one version of a profile.
+VERSION_MARK = "@"
+_VERSION_DIGITS_MAX = 9
 
 
 def default_budget_profile(tenant_id: UUID) -> BudgetProfile:
@@ -108,6 +113,20 @@ def budget_profile_version(tenant_id: UUID, name: str, version: int) -> BudgetPr
     if (name, version) == (DEFAULT_BUDGET_PROFILE_NAME, 0):
         return default_budget_profile(tenant_id)
     raise InvalidInput("unknown_version", "There is no such version of this budget profile.", field="version")
+
+
+def version_number(text: str) -> int | None:
+    """Return the number of a version in a reference; None if the text is no such number."""
+    return int(text) if text.isdecimal() and len(text) <= _VERSION_DIGITS_MAX else None
+
+
+def referenced_budget_profile(tenant_id: UUID, reference: str) -> BudgetProfile:
+    """Return the version that `reference` names as `name@version`. Raises `InvalidInput` if there is none."""
+    name, _, version = reference.partition(VERSION_MARK)
+    if (number := version_number(version)) is not None:
+        with suppress(InvalidInput):
+            return budget_profile_version(tenant_id, name, number)
+    raise InvalidInput("unknown_budget_profile", "No budget profile has this version.", field="budget_profile")
 
 
 def draft_budget_profile(base: BudgetProfile, changes: Mapping[str, Any]) -> BudgetProfile:

@@ -6,11 +6,10 @@ from uuid import UUID
 
 from django.urls import reverse
 
-from context.profiles.scoring_profiles import VERSION_MARK, profile_reference
+from context.profiles.budget_profiles import VERSION_MARK
+from context.profiles.scoring_profiles import profile_reference
 
 SIDES = ("left", "right")
-#: The parameters of the tab *Contexts* for the versions that the tab *Budget profiles* shows.
-VERSIONS = tuple(f"{side}_version" for side in SIDES)
 #: The tabs, by the URL names of their pages.
 CONTEXTS, SCORING, BUDGETS = "context-compare", "scoring-compare", "budget-compare"
 _LABELS = {CONTEXTS: "Contexts", SCORING: "Scoring profiles", BUDGETS: "Budget profiles"}
@@ -30,15 +29,14 @@ def compare_tabs(tenant_id: UUID, current: str, typed: Mapping[str, str]) -> lis
 
     `left` and `right` are the sides of the current page: `name@version` for contexts, else `name version`. The URLs
     contain the other profiles too, on the tab of scoring profiles as `left_budget` and on that of budget profiles as
-    `left_scoring`. Contexts take a budget profile by name; `left_version` keeps its version for the other tabs.
+    `left_scoring`.
     """
-    sides = {f"{side}{part}" for side in SIDES for part in ("", "_scoring", "_budget", "_version")}
+    sides = {f"{side}{part}" for side in SIDES for part in ("", "_scoring", "_budget")}
     inputs = {name: value for name, value in typed.items() if name not in sides}
     tabs = {name: dict(inputs) for name in _LABELS}
     for side in SIDES:
         scoring, budget = _selected(current, typed, side)
-        name, _, _ = budget.partition(" ")
-        tabs[CONTEXTS] |= {side: _reference(scoring), f"{side}_budget": name, f"{side}_version": budget}
+        tabs[CONTEXTS] |= {side: _reference(scoring), f"{side}_budget": budget.replace(" ", VERSION_MARK)}
         tabs[SCORING] |= {side: scoring, f"{side}_budget": budget}
         tabs[BUDGETS] |= {side: budget, f"{side}_scoring": scoring}
     set_ones = {name: {key: value for key, value in tab.items() if value} for name, tab in tabs.items()}
@@ -55,8 +53,7 @@ def _selected(current: str, typed: Mapping[str, str], side: str) -> tuple[str, s
         return typed.get(f"{side}_scoring", ""), own
     if current == SCORING:
         return own, budget
-    version = typed.get(f"{side}_version", "")
-    return own.replace(VERSION_MARK, " "), version if version.partition(" ")[0] == budget else budget
+    return own.replace(VERSION_MARK, " "), budget.replace(VERSION_MARK, " ")
 
 
 def _reference(scoring: str) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from context.models import EvaluationRun, ScoringProfileAssignment, ScoringProfileVersion
-from context.profiles.budget_profiles import partition_lineage
+from context.profiles.budget_profiles import VERSION_MARK, partition_lineage, version_number
 from context.services.profiles.assignments import AssignmentTarget, assigned_profile
 from context.services.profiles.scoring_profiles import (
     DEFAULT_SCORING_PROFILE_NAME,
@@ -16,9 +16,6 @@ from context.services.profiles.scoring_profiles import (
     problems_of_numbers,
 )
 from memories.tenancy.exceptions import InvalidInput, NotFound, invalid
-
-#: Separates name and version if an operator previews one version.
-VERSION_MARK = "@"
 
 
 def resolve_scoring_profile(
@@ -50,7 +47,8 @@ def _named(tenant_id: UUID, name: str, *, allow_drafts: bool) -> ScoringProfileV
     name, _, version = name.partition(VERSION_MARK) if allow_drafts else (name, "", "")
     rows = ScoringProfileVersion.objects.for_tenant(tenant_id).named(name)
     if version:
-        rows = rows.numbered(int(version)) if version.isdecimal() and len(version) < 10 else rows.none()
+        number = version_number(version)
+        rows = rows.none() if number is None else rows.numbered(number)
     else:
         rows = rows.listed() if allow_drafts else rows.active()
     row: ScoringProfileVersion | None = rows.first()

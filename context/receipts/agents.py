@@ -10,7 +10,7 @@ from uuid import UUID
 from context.models import Receipt
 from context.receipts.queries import ReceiptFigures
 from memories.models import ApiKey
-from memory_platform.web.charts import Chart, ChartRow, Height
+from memory_platform.web.charts import CONTEXTS, TOKENS, Chart, ChartRow, Height, count_chart
 from memory_platform.web.time_ranges import ActivityRange
 
 #: Keys or partitions listed, those with the most contexts first.
@@ -71,24 +71,24 @@ def agent_charts(
         state = {"state": "failed"} if title == _ERRORS and figures.failed else {}
         return address(start, start + span.step, **state) if start in found else ""
 
+    def points(title: str, values: Callable[[ReceiptFigures], Any]) -> list[ChartRow]:
+        return [ChartRow(start, values(figures), url=url(title, start, figures)) for start, figures in bins]
+
     def chart(
         title: str, unit: str, series: Sequence[str], values: Callable[[ReceiptFigures], Any], **more: Any
     ) -> Chart:
-        points = [ChartRow(start, values(figures), url=url(title, start, figures)) for start, figures in bins]
-        return Chart(title, unit, series, points, height=CHART_HEIGHT, **more)
+        return Chart(title, unit, series, points(title, values), height=CHART_HEIGHT, **more)
 
-    def count(title: str, unit: str, value: Callable[[ReceiptFigures], int]) -> Chart:
+    def count(title: str, units: tuple[str, str], value: Callable[[ReceiptFigures], int]) -> Chart:
         total = sum(value(figures) for _, figures in bins)
-        caption = f"{total:,} {unit}"
-        return chart(
-            title, unit, [title], lambda each: (value(each) if found else None,), shape="bars", caption=caption
-        )
+        bars = points(title, lambda each: (value(each) if found else None,))
+        return count_chart(title, units, bars, total=total, height=CHART_HEIGHT)
 
     return [
-        count("Contexts served", "contexts", lambda each: each.contexts),
+        count("Contexts served", CONTEXTS, lambda each: each.contexts),
         chart("Latency", "ms", ["p50", "p95"], lambda each: (each.p50_ms, each.p95_ms), digits=1),
         chart("Budget used", "%", ["Used"], lambda each: (each.used_percent,), caption="% of tokens allowed", digits=1),
         chart("Excluded", "%", ["Excluded"], lambda each: (each.excluded_percent,), caption="% of items", digits=1),
-        count(_ERRORS, "contexts", lambda each: each.failed),
-        count("Tokens served", "tokens", lambda each: each.tokens_used),
+        count(_ERRORS, CONTEXTS, lambda each: each.failed),
+        count("Tokens served", TOKENS, lambda each: each.tokens_used),
     ]

@@ -6,13 +6,19 @@ from typing import Any
 from django import forms
 
 from context.receipts.agents import AgentGroup
+from context.receipts.queries import NEARLY_FULL_SHARE, SLOW_MS
 from memories.services.store.import_export_files import FILE_TYPES
 from memories.tenancy.forms import PartitionField
 from memory_platform.web.forms import PlatformForm
 from memory_platform.web.time_ranges import RECENT_RANGE_CHOICES, SPANS, range_start
 
 #: The states of `RECEIPT_STATES`, with their labels.
-STATES = [("full", "Nearly full"), ("empty", "Empty"), ("slow", "Slow"), ("failed", "Errors")]
+STATES = [
+    ("full", f"Nearly full (≥ {100 * NEARLY_FULL_SHARE:.0f} %)"),
+    ("empty", "Empty"),
+    ("slow", f"Slow (≥ {SLOW_MS:.0f} ms)"),
+    ("failed", "Errors"),
+]
 
 
 class ReceiptFilterForm(PlatformForm):

@@ -56,7 +56,7 @@ class PreviewForm(PlatformForm):
     exact = forms.BooleanField(required=False)
     max_tokens = forms.IntegerField(label="Budget", required=False, min_value=TOKENS_MIN, max_value=TOKENS_MAX)
     profile = forms.CharField(label="Scoring profile", required=False, max_length=PROFILE_MAX_CHARACTERS)
-    budget_profile = forms.CharField(required=False, max_length=64)
+    budget_profile = forms.CharField(required=False, max_length=PROFILE_MAX_CHARACTERS)
     packer = forms.ChoiceField(required=False, choices=PACKERS)
     ordering = forms.ChoiceField(label="Ordering", required=False, choices=ORDERINGS)
     focus_memory = forms.CharField(label="Memory focus", required=False, max_length=200)
@@ -154,8 +154,8 @@ class SideBySideForm(PreviewForm):
 
     left = forms.CharField(label="Left scoring profile", required=False, max_length=PROFILE_MAX_CHARACTERS)
     right = forms.CharField(label="Right scoring profile", required=False, max_length=PROFILE_MAX_CHARACTERS)
-    left_budget = forms.CharField(label="Left budget profile", required=False, max_length=64)
-    right_budget = forms.CharField(label="Right budget profile", required=False, max_length=64)
+    left_budget = forms.CharField(label="Left budget profile", required=False, max_length=PROFILE_MAX_CHARACTERS)
+    right_budget = forms.CharField(label="Right budget profile", required=False, max_length=PROFILE_MAX_CHARACTERS)
 
 
 class BudgetTrialForm(PlatformForm):

@@ -8,7 +8,7 @@ from compaction.models import Compaction
 from context.models import Receipt
 from context.receipts.queries import ReceiptFigures
 from memories.models import Memory
-from memory_platform.web.charts import Chart, ChartRow, Height
+from memory_platform.web.charts import CONTEXTS, TOKENS, Chart, ChartRow, Height, count_chart
 from memory_platform.web.time_ranges import ActivityRange
 
 CHART_HEIGHT: Height = 120
@@ -25,17 +25,17 @@ def activity_curves(tenant_id: UUID, span: ActivityRange, *, now: datetime) -> l
     latency = [ChartRow(start, (figures.p50_ms, figures.p95_ms)) for start, figures in bins]
     used = [ChartRow(start, (figures.used_percent,)) for start, figures in bins]
     return [
-        _bars("Contexts served", "contexts", {start: figures.contexts for start, figures in bins}),
+        _bars("Contexts served", CONTEXTS, {start: figures.contexts for start, figures in bins}),
         Chart("Latency", "ms", ["p50", "p95"], latency, digits=1, height=CHART_HEIGHT),
         Chart("Budget used", "%", ["Used"], used, caption="% of tokens allowed", digits=1, height=CHART_HEIGHT),
-        _bars("Tokens served", "tokens", {start: figures.tokens_used for start, figures in bins}),
-        _bars("Memories stored", "memories", {start: stored.get(start, 0) for start in starts}),
-        _bars("Saved by compaction", "tokens", {start: saved.get(start, 0) for start in starts}),
+        _bars("Tokens served", TOKENS, {start: figures.tokens_used for start, figures in bins}),
+        _bars("Memories stored", ("memory", "memories"), {start: stored.get(start, 0) for start in starts}),
+        _bars("Saved by compaction", TOKENS, {start: saved.get(start, 0) for start in starts}),
     ]
 
 
-def _bars(title: str, unit: str, counts: Mapping[datetime, int]) -> Chart:
-    """Return bars of counts; an empty chart if all are 0."""
+def _bars(title: str, units: tuple[str, str], counts: Mapping[datetime, int]) -> Chart:
+    """Return bars of counts, with their unit in singular and plural; an empty chart if all are 0."""
     total = sum(counts.values())
     rows = [ChartRow(start, (count if total else None,)) for start, count in counts.items()]
-    return Chart(title, unit, [title], rows, shape="bars", caption=f"{total:,.0f} {unit}", height=CHART_HEIGHT)
+    return count_chart(title, units, rows, total=total, height=CHART_HEIGHT)

@@ -6,6 +6,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Literal
 
+from memory_platform.web.numerals import counted
 from memory_platform.web.times import format_time
 
 #: Heights that the stylesheet reserves, in CSS pixels.
@@ -14,6 +15,8 @@ Height = Literal[96, 120, 160, 200, 240, 320]
 WIDTH, HEIGHT = 1000, 300
 #: Space above the highest point and below the lowest.
 MARGIN = 12
+#: Units of counts, in singular and plural.
+CONTEXTS, TOKENS = ("context", "contexts"), ("token", "tokens")
 GRID_SHARES = (0.25, 0.5, 0.75, 1.0)
 
 
@@ -65,7 +68,10 @@ class ChartRow:
 
 @dataclass(frozen=True)
 class Chart:
-    """A figure of one unit: `series` names the columns, `rows` are ordered by `x`; `caption` replaces the unit."""
+    """A figure of one unit: `series` names the columns, `rows` are ordered by `x`; `caption` replaces the unit.
+
+    `unit_of_one` is the unit after the number 1, if it differs.
+    """
 
     title: str
     unit: str
@@ -74,6 +80,7 @@ class Chart:
     kind: Literal["time", "number"] = "time"
     shape: Literal["line", "bars"] = "line"
     x_name: str = "Time"
+    unit_of_one: str = ""
     caption: str = ""
     digits: int = 0
     height: Height = 160
@@ -99,6 +106,13 @@ class Chart:
             }
             for row in self.rows
         ]
+
+
+def count_chart(title: str, units: tuple[str, str], rows: Sequence[ChartRow], *, total: int, height: Height) -> Chart:
+    """Return bars that count something, with its unit in singular and plural; the caption is the total."""
+    one, many = units
+    caption = counted(total, one, many)
+    return Chart(title, many, [title], rows, shape="bars", unit_of_one=one, caption=caption, height=height)
 
 
 @dataclass(frozen=True)

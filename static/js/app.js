@@ -106,16 +106,47 @@
     }
   });
 
+  // Browsers offer the clipboard only on pages over HTTPS and of this machine, and may refuse it; the command copies on
+  // other pages too. In an open dialog, only elements inside it can be selected.
+  function copyText(text) {
+    const byCommand = function () {
+      const field = document.createElement("textarea");
+      const focused = document.activeElement;
+      field.value = text;
+      field.className = "visually-hidden";
+      (document.querySelector("dialog[open]") || document.body).append(field);
+      field.select();
+      const isCopied = document.execCommand("copy");
+      field.remove();
+      if (focused) focused.focus();
+      return isCopied;
+    };
+    if (!navigator.clipboard) return Promise.resolve(byCommand());
+    return navigator.clipboard.writeText(text).then(function () { return true; }, byCommand);
+  }
+
+  // Shows a text in place of a button's own and says it; the button keeps its width.
+  function showForAMoment(button, text) {
+    document.getElementById("live").textContent = text;
+    if (button.classList.contains("is-done")) return;
+    const own = [...button.childNodes];
+    button.style.minWidth = button.offsetWidth + "px";
+    button.classList.add("is-done");
+    button.replaceChildren(text);
+    window.setTimeout(function () {
+      button.replaceChildren(...own);
+      button.classList.remove("is-done");
+      button.style.minWidth = "";
+    }, 1500);
+  }
+
   document.addEventListener("click", function (event) {
     const button = event.target.closest("button");
     if (button && button.hasAttribute("data-dismiss")) button.closest(".flash, .finished").remove();
     if (button && button.hasAttribute("data-reload")) window.location.reload();
     if (button && button.dataset.copy) {
-      const text = document.getElementById(button.dataset.copy).textContent;
-      navigator.clipboard.writeText(text).then(function () {
-        document.getElementById("live").textContent = "Copied";
-        button.classList.add("is-done");
-        window.setTimeout(function () { button.classList.remove("is-done"); }, 1500);
+      copyText(document.getElementById(button.dataset.copy).textContent).then(function (isCopied) {
+        showForAMoment(button, isCopied ? "Copied" : "Copying failed");
       });
     }
     document.querySelectorAll("details[data-dropdown][open]").forEach(function (menu) {

@@ -6,8 +6,9 @@
   const LINES_MAX = 6;
   const POINTS_MAX = 24;
   const DAY_SECONDS = 86400;
-  const BAR_TICK_PIXELS = 24;
-  const AROUND_BARS_PIXELS = 36;
+  const TICK_PIXELS = 24;
+  const AROUND_PLOT_PIXELS = 36;
+  const MARK_SPACE_PIXELS = 4;
   const numbers = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 2 });
   const compactNumbers = new Intl.NumberFormat("en-GB", { notation: "compact", maximumFractionDigits: 1 });
   const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
@@ -70,48 +71,48 @@
     return 12 + 7 * Math.max(2, ...(labels || []).map(function (label) { return label.length; }));
   }
 
-  // The smallest step of 1, 2 or 5 times a power of ten at which the ticks of whole numbers fit.
-  function barStep(chart, span) {
-    const ticksMax = Math.max(2, Math.floor((chart.height - AROUND_BARS_PIXELS) / BAR_TICK_PIXELS));
-    for (let power = 1; ; power *= 10) {
-      for (const step of [power, 2 * power, 5 * power]) if (Math.ceil(span / step) <= ticksMax) return step;
+  // The smallest step of 1, 2 or 5 times a power of ten at which the ticks fit; at least 1 for whole numbers.
+  function tickStep(chart, low, high, isWhole) {
+    const ticksMax = Math.max(2, Math.floor((chart.height - AROUND_PLOT_PIXELS) / TICK_PIXELS));
+    const least = Math.pow(10, Math.floor(Math.log10((high - low) / ticksMax)));
+    for (let power = isWhole ? Math.max(1, least) : least; ; power *= 10) {
+      for (const step of [power, 2 * power, 5 * power]) {
+        if (Math.ceil(high / step) - Math.floor(low / step) <= ticksMax) return step;
+      }
     }
+  }
+
+  // The lowest and the highest tick: from zero to a tick above every value; shares to at least a hundred.
+  function tickRange(chart, low, high, isShare, isWhole) {
+    const lowest = Math.min(0, low);
+    const highest = isShare ? Math.max(100, high) : high > lowest ? high : lowest + 1;
+    const step = tickStep(chart, lowest, highest, isWhole);
+    return [Math.floor(lowest / step) * step, Math.ceil(highest / step) * step];
   }
 
   function axes(figure, colours, isWhole) {
     const shared = { stroke: colours.grid.ink, grid: { stroke: colours.grid.stroke, width: 1 }, ticks: { show: false },
       font: "12px system-ui, sans-serif" };
     const isTime = figure.dataset.chart === "time";
-    const down = Object.assign({ values: placeLabels, size: widthOf, space: 32, gap: 4 }, shared);
-    if (figure.dataset.shape === "bars") {
-      down.splits = function (chart, axis, low, high) {
-        const step = barStep(chart, high - low);
-        return Array.from({ length: Math.floor((high - low) / step) + 1 }, function (_, place) { return low + place * step; });
-      };
-    } else if (isWhole) {
-      down.incrs = [];
-      for (let power = 1; power <= 1e12; power *= 10) down.incrs.push(power, 2 * power, 5 * power);
-    }
+    const down = Object.assign({ values: placeLabels, size: widthOf, gap: 4 }, shared);
+    down.splits = function (chart, axis, low, high) {
+      const step = tickStep(chart, low, high, isWhole);
+      return Array.from({ length: Math.round((high - low) / step) + 1 }, function (_, place) { return low + place * step; });
+    };
     const across = Object.assign({ values: isTime ? timeLabels : placeLabels, size: 28, space: 64, gap: 8 }, shared);
     across.grid = { show: false };
     return [across, down];
   }
 
-  // Values start at zero; shares end at a hundred, bars at a tick; bars need room beside the first and the last of them.
-  function scales(figure, places) {
+  // The vertical scale ends at ticks; bars need room beside the first and the last of them.
+  function scales(figure, places, isWhole) {
     const isBars = figure.dataset.shape === "bars";
     const step = places.length > 1 ? places[1] - places[0] : 1;
     const room = isBars || places.length === 1 ? step / 2 : 0;
     return {
       x: { time: figure.dataset.chart === "time", range: [places[0] - room, places[places.length - 1] + room] },
       y: { range: function (chart, low, high) {
-        if (figure.dataset.unit === "%") return [0, Math.max(100, high)];
-        if (isBars) {
-          const lowest = Math.min(0, low);
-          const step = barStep(chart, high - lowest);
-          return [Math.floor(lowest / step) * step, Math.max(1, Math.ceil(high / step)) * step];
-        }
-        return [Math.min(0, low), high > 0 ? high * 1.08 : 1];
+        return tickRange(chart, low, high, figure.dataset.unit === "%", isWhole);
       } },
     };
   }
@@ -120,7 +121,7 @@
     const tip = document.createElement("div");
     tip.className = "chart-tip";
     tip.hidden = true;
-    const unit = figure.dataset.unit;
+    const units = figure.dataset;
     function line(text, stroke) {
       const element = document.createElement("div");
       if (stroke) {
@@ -155,7 +156,7 @@
         table.names.forEach(function (name, number) {
           const text = table.texts[place][number + 1];
           const isGap = table.data[number + 1][place] === null;
-          const value = isGap ? "nothing" : text + " " + unit;
+          const value = isGap ? "nothing" : text + " " + (text === "1" ? units.unitOfOne : units.unit);
           line(table.names.length > 1 ? name + ": " + value : value,
             table.names.length > 1 ? "chart-line-" + (number % LINES_MAX + 1) : "");
         });
@@ -189,7 +190,7 @@
         pen.textBaseline = "top";
         // On a narrow screen the next label may not fit beside this one; the table has it.
         if (start > labelled) {
-          pen.fillText(mark, start, chart.bbox.top);
+          pen.fillText(mark, start, chart.bbox.top + MARK_SPACE_PIXELS * devicePixelRatio);
           labelled = start + width;
         }
         pen.restore();
@@ -230,11 +231,13 @@
     area.replaceChildren();
     const colours = strokes(figure, table.names.length);
     const tip = tipFor(figure, table);
-    const isWhole = table.data.slice(1).every(function (values) { return values.every(Number.isInteger); });
+    const isWhole = table.data.slice(1).every(function (values) {
+      return values.every(function (value) { return value === null || Number.isInteger(value); });
+    });
     const chart = new uPlot({
       width: width, height: area.clientHeight, padding: [8, 26, 0, 0], legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
-      scales: scales(figure, table.data[0]), axes: axes(figure, colours, isWhole), series: series(figure, table, colours),
+      scales: scales(figure, table.data[0], isWhole), axes: axes(figure, colours, isWhole), series: series(figure, table, colours),
       hooks: { setCursor: [tip.show], draw: [drawMarks(table, colours)] },
     }, table.data, area);
     chart.over.append(tip.element);

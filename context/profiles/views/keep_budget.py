@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from context.models import BudgetProfile
 from context.profiles.actions.keep_budget import KeepBudgetIn, keep_budget
-from context.profiles.budget_profiles import budget_profile_for
+from context.profiles.budget_profiles import VERSION_MARK, budget_profile_for
 from context.profiles.forms import KeepBudgetForm
 from context.profiles.views.operations import roll_back_url
 from context.workbench.forms import PreviewForm, uuid_or_none
@@ -31,7 +31,7 @@ def budget_keep(request: HtmxRequest) -> HttpResponseBase:
     """Show where the budget of the inputs in the URL can be saved, and its effect; a POST saves it."""
     inputs = PreviewForm(typed_inputs(request.tenant.id, request.GET))
     fields = inputs.cleaned_data if inputs.is_valid() else {}
-    partition, name = fields.get("partition", ""), fields.get("budget_profile") or None
+    partition, name = fields.get("partition", ""), fields.get("budget_profile", "").partition(VERSION_MARK)[0] or None
     with missing_is_404(), tenant_scope(request.tenant.id):
         profile = budget_profile_for(request.tenant.id, api_key_id=None, partition_path=partition, name=name)
         golden = _golden(request, fields)

@@ -5,20 +5,27 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
+from uuid import UUID
 
 from django.http import HttpResponseBase
 from django.utils import timezone
 
-from context.profiles.budget_profiles import current_budget_profile, current_budget_profiles
-from context.profiles.compare_tabs import CONTEXTS, SIDES, VERSIONS, compare_tabs
-from context.profiles.scoring_profiles import VERSION_MARK
+from context.profiles.budget_profiles import VERSION_MARK, current_budget_profile, current_budget_profiles
+from context.profiles.compare_tabs import CONTEXTS, SIDES, compare_tabs
+from context.profiles.kinds import BUDGET_KIND
 from context.receipts.results import AssembledContext
 from context.workbench.forms import SideBySideForm
 from context.workbench.long_queries import QUERY_ID, typed_inputs
 from context.workbench.preview import build_previews
 from context.workbench.preview_diff import PreviewDiff, side_by_side
 from context.workbench.saved_questions import demo_questions, recent_questions
-from context.workbench.views.preview import FIELDS_OF_FOCUS, NOT_OF_A_RUN, assemble_operator_preview, scoring_choices
+from context.workbench.views.preview import (
+    FIELDS_OF_FOCUS,
+    NOT_OF_A_RUN,
+    assemble_operator_preview,
+    scoring_choices,
+    with_selected,
+)
 from memories.models import Partition
 from memories.search.queries.shared_results import shared_results
 from memories.tenancy.scopes import tenant_scope
@@ -36,7 +43,7 @@ NOT_OF_A_PAIR = (*NOT_OF_A_RUN, "profile", "budget_profile")
 
 @tenant_page("viewer")
 def compare_profiles(request: HtmxRequest) -> HttpResponseBase:
-    """Two scoring profiles, and optionally budget profiles, on the same query. Changes nothing."""
+    """Two scoring profiles, and optionally budget profiles, on the same query; each in any version. Changes nothing."""
     is_fragment = wants_fragment(request)
     values = typed_inputs(request.tenant.id, request.GET).items()
     typed = {name: value for name, value in values if isinstance(value, str)}
@@ -48,18 +55,17 @@ def compare_profiles(request: HtmxRequest) -> HttpResponseBase:
     is_requested = bool(request.GET.keys() & {"query", QUERY_ID, "partition", "focus_memory", "focus_summary"})
     if form.is_valid() and is_requested:
         page |= {"is_coming": True} if loads_result_later(request) else _answer(request, form)
-    page["scoring_profiles"] += _beyond(page["scoring_profiles"], form)
-    versions = {name: request.GET[name] for name in VERSIONS if name in request.GET}
+    page["scoring_profiles"] = with_selected(page["scoring_profiles"], *(form[side].value() for side in SIDES))
     inputs = {name: value for name, value in request.GET.dict().items() if name in (*form.fields, QUERY_ID)}
-    page["tabs"] = compare_tabs(request.tenant.id, CONTEXTS, inputs | {side: typed[side] for side in SIDES} | versions)
+    page["tabs"] = compare_tabs(request.tenant.id, CONTEXTS, inputs | {side: typed[side] for side in SIDES})
     page["kept"] = [
         (field.name, field.value()) for field in form if field.value() and field.name not in (*TYPED, *NOT_OF_A_PAIR)
     ]
-    page["kept"] += versions.items()
     if not is_fragment:
         with tenant_scope(request.tenant.id):
             page["profile"] = current_budget_profile(request.tenant.id)
-            page["budget_profiles"] = current_budget_profiles(request.tenant.id)
+            budgets = (form[f"{side}_budget"].value() for side in SIDES)
+            page["budget_profiles"] = with_selected(_budget_versions(request.tenant.id), *budgets)
             page["partitions"] = Partition.objects.for_tenant(request.tenant.id).offered_paths()
             page["suggestions"] = recent_questions(request.tenant.id) or demo_questions(request.tenant.name)
     return render_page(request, "context/workbench/profiles_compare.html", page, fragment="fragment", form=form)
@@ -76,11 +82,13 @@ def _both_named(typed: dict[str, str], choices: list[tuple[str, str]]) -> dict[s
     return typed
 
 
-def _beyond(choices: list[tuple[str, str]], form: SideBySideForm) -> list[tuple[str, str]]:
-    """Return the selected profiles that are not offered: an older version, or a draft by its name alone."""
-    known = {value for value, _ in choices} | {""}
-    typed = dict.fromkeys(str(form[side].value() or "") for side in ("left", "right"))
-    return [(value, version_label(value.replace(VERSION_MARK, " "))) for value in typed if value not in known]
+def _budget_versions(tenant_id: UUID) -> list[tuple[str, str]]:
+    """Return the active budget profiles by name, then other versions."""
+    active = current_budget_profiles(tenant_id)
+    known = {f"{row.name} {row.version}" for row in active}
+    others = [each for each in BUDGET_KIND.compared_versions(tenant_id) if each not in known]
+    named = [(row.name, row.name) for row in active]
+    return [*named, *((each.replace(" ", VERSION_MARK), version_label(each)) for each in others)]
 
 
 def _answer(request: HtmxRequest, form: SideBySideForm) -> dict[str, Any]:

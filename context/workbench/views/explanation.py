@@ -18,7 +18,7 @@ from context.workbench.explanation import MemoryExplanation, explain_memory
 from context.workbench.forms import ExplanationForm, uuid_or_none
 from context.workbench.long_queries import QUERY_ID, typed_inputs
 from context.workbench.saved_questions import demo_questions, recent_questions
-from context.workbench.views.preview import NOT_OF_A_RUN, PREVIEW_FIELDS, allow_draft_profile, preview_query_string
+from context.workbench.views.preview import NOT_OF_A_RUN, PREVIEW_FIELDS, allow_any_version, preview_query_string
 from memories.embeddings.indexer import index_now
 from memories.models import Memory, Partition
 from memories.search.browsing import find_memories_by_id_or_text
@@ -75,7 +75,7 @@ def _answer(request: HtmxRequest, form: ExplanationForm) -> dict[str, Any]:
             return {"words": text, "found": [(memory, _with(request.GET, memory=memory.pk)) for memory in found]}
         return {"memory": found[0] if found else None}
     explanation = explain_memory(
-        allow_draft_profile(request, form.to_request()),
+        allow_any_version(request, form.to_request()),
         memory_id,
         tenant_id=tenant_id,
         actor=operator_actor(request.operator),

@@ -14,7 +14,7 @@ from context.workbench.forms import InclusionBudgetForm
 from context.workbench.inclusion_budget import find_inclusion_budget
 from context.workbench.long_queries import typed_inputs
 from context.workbench.preview import anchor_rows
-from context.workbench.views.preview import PREVIEW_FIELDS, allow_draft_profile, preview_query_string
+from context.workbench.views.preview import PREVIEW_FIELDS, allow_any_version, preview_query_string
 from memories.search.queries.shared_results import shared_results
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_of, tenant_page
@@ -37,7 +37,7 @@ def context_inclusion_budget(request: HtmxRequest) -> HttpResponseBase:
 def _inclusion_budget(request: HtmxRequest, form: InclusionBudgetForm) -> dict[str, Any]:
     item = str(form.cleaned_data["item"])
     tenant_id, now = request.tenant.id, timezone.now()
-    preview = replace(allow_draft_profile(request, form.to_request()), explain=False, preview=True)
+    preview = replace(allow_any_version(request, form.to_request()), explain=False, preview=True)
     resolved = resolve_context_request(
         preview,
         tenant_id=tenant_id,

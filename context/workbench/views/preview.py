@@ -13,8 +13,13 @@ from django_htmx.http import push_url, replace_url
 
 from context.assembly.diff import snapshot_recorded_at
 from context.models import GoldenQuestion, Receipt
-from context.profiles.budget_profiles import current_budget_profile, current_budget_profiles
-from context.profiles.scoring_profiles import VERSION_MARK, listed_scoring_profiles, resolve_scoring_profile
+from context.profiles.budget_profiles import (
+    VERSION_MARK,
+    current_budget_profile,
+    current_budget_profiles,
+    referenced_budget_profile,
+)
+from context.profiles.scoring_profiles import listed_scoring_profiles, resolve_scoring_profile
 from context.receipts.request_body import curl_command, request_body
 from context.receipts.results import AssembledContext, ContextRequest
 from context.receipts.storing import read_receipt
@@ -34,7 +39,7 @@ from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_of, tenant_page
 from memories.tenancy.views.page_actions import by_operator, errors_on_form
 from memory_platform.web.htmx import HtmxRequest, current_page_path, wants_fragment
-from memory_platform.web.numerals import versioned_name
+from memory_platform.web.numerals import version_label, versioned_name
 from memory_platform.web.rendering import WHOLE_RESULT_PARAMETER, loads_result_later, render_page
 
 SLIDER = {"step": SLIDER_STEP_TOKENS, "max": SLIDER_MAX_TOKENS}
@@ -59,19 +64,20 @@ def context_preview(request: HtmxRequest) -> HttpResponseBase:
             page |= {"is_coming": True} if loads_result_later(request) else _answer(request, form)
     if not wants_fragment(request):
         with tenant_scope(request.tenant.id):
-            page |= _offers(request)
+            page |= _offers(request, form)
         models = [name for family in load_catalog().families for name in family.names]
         page |= {"models": models, "default_model": DEFAULT_MODEL, "slider": SLIDER}
     response = render_page(request, "context/workbench/context_preview.html", page, fragment="fragment", form=form)
     return _at_own_address(request, response) if wants_fragment(request) else response
 
 
-def _offers(request: HtmxRequest) -> dict[str, Any]:
+def _offers(request: HtmxRequest, form: PreviewForm) -> dict[str, Any]:
     tenant_id = request.tenant.id
+    budgets = [(row.name, row.name) for row in current_budget_profiles(tenant_id)]
     return {
         "profile": current_budget_profile(tenant_id),
-        "profiles": current_budget_profiles(tenant_id),
-        "scoring_profiles": scoring_choices(tenant_id),
+        "budget_profiles": with_selected(budgets, form["budget_profile"].value()),
+        "scoring_profiles": with_selected(scoring_choices(tenant_id), form["profile"].value()),
         "partitions": Partition.objects.for_tenant(tenant_id).offered_paths(),
         "receipts": Receipt.objects.for_tenant(tenant_id).newest_names(RECEIPTS_OFFERED_MAX),
         "snapshots": list(Snapshot.objects.for_tenant(tenant_id).newest_first()[:SNAPSHOTS_OFFERED_MAX]),
@@ -96,7 +102,7 @@ def _answer(request: HtmxRequest, form: PreviewForm) -> dict[str, Any]:
         "query": own,
         "reset_query": urlencode({name: value for name, value in request.GET.items() if name in _KEPT and value}),
         "golden": _golden(request, form, own),
-        "is_draft": VERSION_MARK in fields["profile"],
+        "names_version": VERSION_MARK in fields["profile"] + fields["budget_profile"],
         "curl": curl_command(request_body(preview.context.request), request.build_absolute_uri(reverse("api-context"))),
         **comparison,
     }
@@ -116,17 +122,17 @@ def _comparison(request: HtmxRequest, form: PreviewForm, preview: Preview, own: 
         case "receipt":
             earlier: Preview | None = _receipt_preview(request, fields["receipt"])
             address = reverse("receipt", args=[tenant_id, fields["receipt"]])
-            named = {"title": "Since the receipt", "address": address}
+            named = {"title": "vs receipt", "address": address}
         case "snapshot":
             moment = snapshot_recorded_at(fields["snapshot"], tenant_id)
             earlier = operator_preview_request(request, replace(form.to_request(), moment=moment), now)
             recorded_at = moment.at if moment else None
-            named = {"title": f"Since snapshot {fields['snapshot']}", "address": ""}
+            named = {"title": f"vs snapshot {fields['snapshot']}", "address": ""}
         case _:
             before = fields["before"]
             earlier = _run_before(request, before, now) if before and before != own else None
             # Collapsed, and with space from the first run on, so that the page does not jump while a budget moves.
-            named = {"title": "Since the previous run", "address": f"?{before}", "is_folded": True}
+            named = {"title": "vs previous run", "address": f"?{before}", "is_folded": True}
     if earlier is None:
         return {"has_room_for_change": True}
     return {"earlier": earlier, "change": PreviewDiff(earlier, preview, recorded_at), "versus": named}
@@ -188,27 +194,33 @@ def preview_query_string(query: QueryDict) -> str:
 
 
 def operator_preview_request(request: HtmxRequest, context_request: ContextRequest, now: datetime) -> Preview:
-    """Return the preview for an operator: of the whole tenant, also with a draft of a scoring profile."""
+    """Return the preview for an operator: of the whole tenant, also with any version of a profile."""
     return build_preview(assemble_operator_preview(request, context_request, now), request.tenant.id)
 
 
 def assemble_operator_preview(request: HtmxRequest, context_request: ContextRequest, now: datetime) -> AssembledContext:
     """Return the context of `operator_preview_request`, without its rows."""
-    context_request, actor = allow_draft_profile(request, context_request), operator_actor(request.operator)
+    context_request, actor = allow_any_version(request, context_request), operator_actor(request.operator)
     tenant = tenant_of(request)
     return assemble_preview(
         context_request, tenant_id=tenant.pk, actor=actor, now=now, revision=tenant.settings_revision
     )
 
 
-def allow_draft_profile(request: HtmxRequest, context_request: ContextRequest) -> ContextRequest:
-    """Return the request with the numbers of the scoring profile that it names, in any state."""
-    if not context_request.profile:
+def allow_any_version(request: HtmxRequest, context_request: ContextRequest) -> ContextRequest:
+    """Return the request with the numbers of the scoring profile, in any state, and of the budget version it names."""
+    changes: dict[str, Any] = {}
+    tenant_id, name, budget = request.tenant.id, context_request.profile, context_request.budget_profile
+    if not name and VERSION_MARK not in budget:
         return context_request
-    with tenant_scope(request.tenant.id):
-        name, path = context_request.profile, context_request.partition or ""
-        scoring = resolve_scoring_profile(request.tenant.id, name, path, None, allow_drafts=True)
-    return replace(context_request, profile="", scoring=scoring)
+    with tenant_scope(tenant_id):
+        if name:
+            path = context_request.partition or ""
+            scoring = resolve_scoring_profile(tenant_id, name, path, None, allow_drafts=True)
+            changes |= {"profile": "", "scoring": scoring}
+        if VERSION_MARK in budget:
+            changes |= {"budget_profile": "", "draft": referenced_budget_profile(tenant_id, budget)}
+    return replace(context_request, **changes)
 
 
 def _at_own_address(request: HtmxRequest, response: HttpResponse) -> HttpResponse:
@@ -234,3 +246,10 @@ def scoring_choices(tenant_id: UUID) -> list[tuple[str, str]]:
         (name, name) if is_active else (f"{name}{VERSION_MARK}{version}", versioned_name(name, version))
         for name, version, is_active in rows
     ]
+
+
+def with_selected(choices: list[tuple[str, str]], *selected: str | None) -> list[tuple[str, str]]:
+    """Return the choices and the selected profiles that are not among them: other versions, or drafts by name alone."""
+    known = {value for value, _ in choices}
+    others = [value for value in dict.fromkeys(selected) if value and value not in known]
+    return [*choices, *((value, version_label(value.replace(VERSION_MARK, " "))) for value in others)]

@@ -109,7 +109,7 @@ VERBS: Mapping[str, Mapping[str, str]] = {
         "retire_budget_profile": "Retired a budget profile",
         "restore_budget_profile": "Restored a budget profile",
         "assign_budget_profile": "Assigned a budget profile",
-        "unassign_budget_profile": "Ended an assignment",
+        "unassign_budget_profile": "Unassigned a budget profile",
         "create_scoring_profile": "Created a scoring profile",
         "edit_scoring_profile": "Saved a draft",
         "publish_scoring_profile": "Published a scoring profile",
@@ -117,7 +117,7 @@ VERBS: Mapping[str, Mapping[str, str]] = {
         "retire_scoring_profile": "Retired a scoring profile",
         "restore_scoring_profile": "Restored a scoring profile",
         "assign_scoring_profile": "Assigned a scoring profile",
-        "unassign_scoring_profile": "Ended an assignment",
+        "unassign_scoring_profile": "Unassigned a scoring profile",
     },
     QUALITY: {
         "collect_golden_question": "Added a golden question",

@@ -163,3 +163,23 @@ def test_long_text_ends_with_a_whole_line_that_fades_and_opens(console: Page, ac
     long.locator(".block-more > summary").click()
     expect(text).to_have_css("mask-image", "none")
     assert text.evaluate("(text) => text.scrollHeight === text.clientHeight")
+
+
+@pytest.mark.parametrize("has_clipboard", [True, False], ids=["clipboard", "plain-http"])
+def test_link_is_copied_and_opens_the_same_preview(console: Page, acme: Tenant, has_clipboard: bool) -> None:
+    console.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    if not has_clipboard:  # as on pages over HTTP of another machine
+        console.add_init_script("delete Navigator.prototype.clipboard")
+    open_preview(console, acme, 70)
+    copy = console.get_by_role("button", name="Copy link")
+    copy.click()
+    expect(console.locator("#live")).to_have_text("Copied")
+    expect(console.get_by_role("button", name="Copied")).to_be_visible()
+    expect(copy).to_be_visible()
+    console.goto(page("context-preview", acme))
+    console.locator("#id_query").focus()
+    console.keyboard.press("Control+V")
+    address = console.locator("#id_query").input_value()
+    console.goto(address)
+    expect(console.locator("#budget-title")).to_contain_text("of 70 tokens used")
+    expect(console.locator("#id_query")).to_have_value(QUESTION)

@@ -11,7 +11,7 @@ from tests.e2e.console import NARROW, QUESTION, on_a_phone
 from tests.factories import make_key
 from tests.integration.context_helpers import assemble_test_context
 from tests.integration.page_helpers import client_of, page
-from tests.users import new_operator, new_shared_tenant
+from tests.users import api_client, new_key, new_operator, new_shared_tenant
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -33,6 +33,36 @@ def test_another_range_is_drawn_in_place_and_the_back_button_returns(console: Pa
     console.go_back()
     expect(figure.locator("tbody tr")).to_have_count(28)
     expect(figure.locator("canvas")).to_be_visible()
+
+
+#: Keeps the charts that the page draws.
+KEEP_CHARTS = """
+let drawn;
+window.charts = [];
+Object.defineProperty(window, "uPlot", {
+  get: () => drawn,
+  set: (made) => { drawn = new Proxy(made, { construct: (of, given) => {
+    const chart = new of(...given);
+    window.charts.push(chart);
+    return chart;
+  } }); },
+});
+"""
+#: By title: highest value, end of the vertical scale and its highest tick.
+HIGHEST = """() => window.charts.map((chart) => [
+  Math.max(...chart.data.slice(1).flat()), chart.scales.y.max, chart.axes[1]._splits.at(-1)
+])"""
+
+
+def test_no_chart_is_drawn_above_its_highest_tick(console: Page, acme: Tenant) -> None:
+    api_client(new_key(acme, "write")).post("/api/v1/context", {"query": QUESTION}, format="json")
+    console.add_init_script(KEEP_CHARTS)
+    console.goto(page("tenant-overview", acme))
+    latency = console.locator("figure[data-chart]", has_text="Latency")
+    expect(latency.locator("canvas")).to_be_visible()
+    found = console.evaluate(HIGHEST)
+    assert len(found) >= 4
+    assert all(highest <= end and end == pytest.approx(tick) for highest, end, tick in found), found
 
 
 def test_curves_take_the_colours_of_another_theme_and_the_width_of_the_window(console: Page, acme: Tenant) -> None:

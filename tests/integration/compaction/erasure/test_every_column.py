@@ -14,6 +14,7 @@ from compaction.erasure.parts import kind_of, parts_of
 from compaction.erasure.selection import Selection
 from compaction.models import Erasure
 from compaction.services.erasure.quotes import QuotedTexts
+from compaction.services.erasure.row_labels import ROW_LABELS, row_label
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.postgres.base import APPS, has_tenant
 
@@ -91,6 +92,8 @@ def test_kinds_of_rows_are_plural_nouns() -> None:
     kinds = {kind_of(model) for app in APPS for model in apps.get_app_config(app).get_models() if has_tenant(model)}
     assert kinds >= {"retention policies", "partition summaries", "API keys", "feedback"}
     assert {kind for kind in kinds if not kind.endswith("s") or re.search("[^aeiou]ys$", kind)} == {"feedback"}
+    assert kinds >= ROW_LABELS.keys()
+    assert len({row_label(kind) for kind in kinds}) == len(kinds)
 
 
 def test_tables_that_go_with_a_memory_or_a_session_are_these() -> None:

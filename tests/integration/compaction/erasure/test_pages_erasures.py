@@ -93,6 +93,15 @@ def test_tenant_is_erased_whatever_was_stored_since_the_count(admin: Client, ten
     assert admin.post(address, {"name": tenant.name}).status_code == 302
 
 
+def test_rows_are_listed_in_the_words_of_the_pages(admin: Client, tenant: Tenant) -> None:
+    make_memory(tenant, partition="user=sam")
+    address, _ = count_and_open(admin, tenant, {"partition": "user=sam"})
+    with tenant_scope(tenant.pk):
+        Erasure.objects.update(expected={"runs": 2, "feedback, redacted": 1})
+    page = admin.get(address).content.decode()
+    assert re.findall(r'<th scope="row">([^<]*)', page) == ["Compaction and roll-up jobs", "Votes, redacted"]
+
+
 def test_only_admins_of_the_tenant_open_the_pages(admin: Client, tenant: Tenant, other_tenant: Tenant) -> None:
     make_memory(tenant, partition="user=sam")
     address, _ = count_and_open(admin, tenant, {"partition": "user=sam"})

@@ -45,7 +45,7 @@ def test_selection_survives_every_change_of_the_tab(client: Client, tenant: Tena
     scoring = tabs_of(client, start)["Scoring profiles"]
     scoring += "&" + urlencode({"left": "adr-0040 1", "right": "conversation-recall 1"})
     contexts = tabs_of(client, scoring)["Contexts"]
-    assert selected(client, contexts) == ["adr-0040", "conversation-recall", "default", "default"]
+    assert selected(client, contexts) == ["adr-0040", "conversation-recall", "default@1", "default@2"]
     contexts += "&query=bread"
     tabs = tabs_of(client, contexts)
     assert selected(client, tabs["Scoring profiles"]) == ["adr-0040 1", "conversation-recall 1"]
@@ -68,13 +68,6 @@ def test_form_keeps_what_other_tabs_selected(client: Client, tenant: Tenant) -> 
     text = client.get(f"{page('scoring-compare', tenant)}?left_budget=default+1&query=bread").content.decode()
     assert '<input type="hidden" name="left_budget" value="default 1">' in text
     assert '<input type="hidden" name="query" value="bread">' in text
-
-
-@pytest.mark.usefixtures("budgets")
-def test_version_gives_way_to_another_budget_profile(client: Client, tenant: Tenant) -> None:
-    address = f"{page('context-compare', tenant)}?left_budget=coder&left_version=default+1"
-    tab = tabs_of(client, address)["Budget profiles"]
-    assert parse_qs(urlsplit(tab).query)["left"] == ["coder"]
 
 
 def test_profile_without_version_is_compared_in_its_active_one(client: Client, tenant: Tenant) -> None:

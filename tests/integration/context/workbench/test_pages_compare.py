@@ -1,5 +1,6 @@
 """Two profiles compared on one query: the page, its fragment, what it refuses, and that it changes nothing."""
 
+import re
 from typing import Any
 from urllib.parse import urlencode
 
@@ -136,6 +137,27 @@ def test_budget_profiles_are_compared_as_well(client: Client, tenant: Tenant) ->
     assert not response.context["counts"]["in"]
 
 
+def test_versions_of_a_budget_profile_are_offered_and_compared(client: Client, tenant: Tenant) -> None:
+    make_bakery_memories(tenant)
+    for version, tokens in enumerate((60, 900)):
+        client.post(page("budgets", tenant), {"default_tokens": tokens, "edited_from": version})
+    sides = {"left": "adr-0040", "right": "adr-0040", "left_budget": "default@0", "right_budget": "default@1"}
+    response = compare(client, tenant, query=QUESTION, **sides)
+    contexts = [side.context for side in (response.context["pair"].before, response.context["pair"].after)]
+    assert [(each.budget_profile["version"], each.budget.max_tokens) for each in contexts] == [(0, 4000), (1, 60)]
+    shown = text_of(response)
+    heading = re.search(r'id="sum-title">(.*?)</h2>', shown)
+    assert heading is not None
+    assert re.sub("<[^>]+>", "", heading[1]) == "default (built-in) against default version 1"
+    assert '<option value="default@0" selected>default (built-in)</option>' in shown
+    assert '<option value="default@1" selected>default version 1</option>' in shown
+    assert "default@2" not in shown, "the active version is offered by its name"
+    workbench = client.get(f"{page('context-preview', tenant)}?{response.context['open_right']}&whole=1")
+    assert workbench.context["preview"].context.budget.max_tokens == 60
+    assert '<option value="default@1" selected>default version 1</option>' in text_of(workbench)
+    assert "accepts only active versions" in text_of(workbench)
+
+
 def test_fragment_is_the_result_alone_and_is_announced_to_screen_readers(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     shown = text_of(compare(client, tenant, HTMX, query=QUESTION, left="adr-0040", right="conversation-recall"))
@@ -156,6 +178,8 @@ REFUSED_CHOICES = [
     ({"right": "adr-0040@x"}, "right"),
     ({"right_budget": "nothing"}, "right_budget"),
     ({"left_budget": "nothing"}, "left_budget"),
+    ({"left_budget": "default@7"}, "left_budget"),
+    ({"right_budget": "default@x"}, "right_budget"),
     ({"max_tokens": "0"}, "max_tokens"),
     ({"partition": "nonsense"}, "partition"),
     ({"as_of": "2999-01-01T00:00"}, "as_of"),

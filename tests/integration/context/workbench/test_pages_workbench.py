@@ -145,7 +145,7 @@ def test_context_is_compared_with_a_receipt_with_reasons(client: Client, tenant:
         archive_memory(memory=memories[1], by=TESTER, now=timezone.now())
     response = ask(client, tenant, query=QUESTION, max_tokens=60, against="receipt", receipt=receipt)
     text = text_of(response)
-    assert "Since the receipt: " in text
+    assert "vs receipt: " in text
     assert "Now: archived on" in text
     assert "Now: needs" in text
     assert f'<option value="{receipt}">' in text, "what it can be compared with is offered"
@@ -160,7 +160,7 @@ def test_context_is_compared_with_a_snapshot(client: Client, tenant: Tenant) -> 
     )
     response = ask(client, tenant, query=QUESTION, against="snapshot", snapshot="before the letters")
     assert str(late[0].pk) in [one.row.block.anchor.id for one in response.context["change"].added]
-    assert "Since snapshot before the letters: " in text_of(response)
+    assert "vs snapshot before the letters: " in text_of(response)
     assert '<option value="before the letters" selected>' in text_of(response)
     assert "Before: not stored yet" in text_of(response)
 
@@ -203,10 +203,8 @@ def test_request_of_the_api_gives_the_same_context(client: Client, tenant: Tenan
 def test_draft_is_named_as_nothing_for_the_api(client: Client, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     new_version(tenant, "by-words")
-    assert "The API accepts only published profiles" in text_of(
-        ask(client, tenant, query=QUESTION, profile="by-words@1")
-    )
-    assert "The API accepts only published profiles" not in text_of(ask(client, tenant, query=QUESTION))
+    assert "The API accepts only active versions" in text_of(ask(client, tenant, query=QUESTION, profile="by-words@1"))
+    assert "The API accepts only active versions" not in text_of(ask(client, tenant, query=QUESTION))
 
 
 def test_reset_keeps_the_question_and_drops_the_numbers(client: Client, tenant: Tenant) -> None:

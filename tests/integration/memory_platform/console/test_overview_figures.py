@@ -77,6 +77,12 @@ def test_curves_bin_contexts_by_day_with_percentiles_and_the_share_of_the_budget
     assert values_of(charts, "Latency")[yesterday - timedelta(days=1)] == (None, None)
     assert values_of(charts, "Budget used")[yesterday] == (25.0,)
     assert values_of(charts, "Tokens served")[today] == (300,)
+    assert {chart.title: chart.caption for chart in charts if chart.shape == "bars"} == {
+        "Contexts served": "4 contexts",
+        "Tokens served": "450 tokens",
+        "Memories stored": "0 memories",
+        "Saved by compaction": "0 tokens",
+    }
     assert sum(values[0] or 0 for values in values_of(charts, "Contexts served").values()) == 4
 
 

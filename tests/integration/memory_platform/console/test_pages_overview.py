@@ -38,7 +38,14 @@ def test_operator_of_two_tenants_sees_both_and_no_third(tenant: Tenant, other_te
 
 
 def test_operator_without_a_tenant_sees_what_to_do(db: None) -> None:
-    assert "create_tenant" in text_of(client_of(new_operator("lost", "viewer")).get(reverse("overview")))
+    assert "Ask an admin of a tenant" in text_of(client_of(new_operator("lost", "viewer")).get(reverse("overview")))
+
+
+def test_first_superuser_creates_the_first_tenant_from_the_overview(admin_client: Client) -> None:
+    add = reverse("admin:memories_tenant_add")
+    assert f'href="{add}"' in text_of(admin_client.get(reverse("overview")))
+    admin_client.post(add, {"name": "Acme", "language": "english"})
+    assert 'id="page-title">Acme</h1>' in text_of(admin_client.get(reverse("overview"), follow=True))
 
 
 def test_empty_tenant_shows_the_first_steps(operator: User, tenant: Tenant) -> None:

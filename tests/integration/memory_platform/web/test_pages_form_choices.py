@@ -64,13 +64,13 @@ def test_difference_to_the_run_before_is_reported_and_can_be_kept(client: Client
     for headers in ({}, HTMX):
         response = preview(client, tenant, headers, query=QUESTION, max_tokens=60, before=before)
         assert response.context["change"].removed
-        assert "Since the previous run: " in text_of(response)
+        assert "vs previous run: " in text_of(response)
         assert response.context["before"] == urlencode({"query": QUESTION, "max_tokens": 60})
     kept = preview(client, tenant, query=QUESTION, max_tokens=60, before=before, against="keep")
     assert kept.context["before"] == before
     broken = preview(client, tenant, query=QUESTION, max_tokens=60, before="max_tokens=nonsense")
     assert broken.status_code == 200
-    assert "Since the previous run: " not in text_of(broken)
+    assert "vs previous run: " not in text_of(broken)
 
 
 def test_another_order_of_the_same_blocks_is_reported(client: Client, tenant: Tenant) -> None:

@@ -60,8 +60,8 @@ class RetentionForm(PlatformForm):
     partition = PartitionField()
     days = forms.IntegerField(min_value=1, max_value=RETENTION_DAYS_MAX)
     age_from = forms.ChoiceField(choices=RetentionPolicy.From.choices)
-    #: Sent by the page that showed what the policy erases immediately.
-    is_confirmed = forms.BooleanField(required=False)
+    #: The `confirmation` of the policy of which the page showed what it erases immediately.
+    confirmed = forms.CharField(required=False, max_length=2_600, strip=False)
 
     def clean_shown(self) -> list[str]:
         return [state for state in str(self.cleaned_data["shown"]).split(",") if state != "none"]
@@ -69,3 +69,7 @@ class RetentionForm(PlatformForm):
     def policy(self) -> dict[str, Any]:
         """Return partition, days and age of the policy."""
         return {name: self.cleaned_data[name] for name in ("partition", "days", "age_from")}
+
+    def confirmation(self) -> str:
+        """Return a text that identifies the policy of the valid form."""
+        return " ".join(map(str, self.policy().values()))

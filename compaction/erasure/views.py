@@ -63,8 +63,11 @@ def erasures(request: HtmxRequest) -> HttpResponseBase:
 
 
 def _unconfirmed(request: HtmxRequest, form: RetentionForm) -> PastRetention | None:
-    """Return what the policy of a valid form would erase immediately, unless the operator has seen it."""
-    if not form.is_valid() or form.cleaned_data["is_confirmed"]:
+    """Return what the policy of a valid form would erase immediately, unless the operator has seen it.
+
+    If the operator has changed the policy since, the page shows what the changed one erases.
+    """
+    if not form.is_valid() or form.cleaned_data["confirmed"] == form.confirmation():
         return None
     with tenant_scope(request.tenant.id):
         return count_past_retention(tenant=tenant_of(request), now=timezone.now(), **form.policy())

@@ -146,7 +146,11 @@ def test_policy_that_erases_immediately_shows_a_warning_first(admin: Client, ten
     assert "erases 1 memory and 0 sessions within the hour" in confirmation
     with tenant_scope(tenant.pk):
         assert not RetentionPolicy.objects.exists()
-    hidden = dict(re.findall(r'<input type="hidden" name="(is_confirmed)" value="(\w+)"', confirmation))
+    hidden = dict(re.findall(r'<input type="hidden" name="(confirmed)" value="([^"]+)"', confirmation))
+    changed = admin.post(url, {**policy, **hidden, "days": 20})
+    assert "erases 1 memory and 0 sessions within the hour" in changed.content.decode()
+    with tenant_scope(tenant.pk):
+        assert not RetentionPolicy.objects.exists()
     assert admin.post(url, policy | hidden).status_code == 302
     with tenant_scope(tenant.pk):
         assert RetentionPolicy.objects.exists()
@@ -197,7 +201,7 @@ def test_confirmation_of_a_policy_compares_the_state_before_it(admin: Client, te
         set_retention_policy(tenant=tenant, **{**policy, "days": 90}, by=TESTER, now=timezone.now())
     confirmation = admin.post(url, {**policy, "shown": shown})
     assert confirmation.context["shown"] == shown
-    refused = admin.post(url, {**policy, "shown": shown, "is_confirmed": "on"})
+    refused = admin.post(url, {**policy, "shown": shown, "confirmed": confirmation.context["form"].confirmation()})
     assert "has changed since: 90 days" in refused.content.decode()
 
 

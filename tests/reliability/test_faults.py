@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from http.client import HTTPConnection, HTTPMessage
 from pathlib import Path
 from typing import Any
@@ -254,22 +255,36 @@ def test_full_disk_refuses_writes_and_loses_nothing(running: Start, key: str) ->
             assert (status, bool(headers["Retry-After"])) == (503, True), answer
         return status
 
+    def is_read() -> bool:
+        with suppress(OSError):  # a process that is killed meanwhile
+            return ask(running, key, "GET", f"memories/{kept[0]}")[0] == 200
+        return False
+
     assert write(0) == 201
     filler = fill(running.data_dir)
-    beat = beat_of(running)
-    beat.kill()
-    running.wait_until(lambda: beat_of(running) not in {beat, None})
-    statuses = [write(number) for number in range(1, 40)]
-    assert 503 in statuses
-    assert running.status_of("/healthz") == 200
-    filler.unlink()
+    try:
+        statuses = [write(number) for number in range(1, 40)]
+        assert 503 in statuses
+        assert running.status_of("/healthz") == 200
+        for name in ("beat", "web"):
+            former = processes_of(running, name)
+            for process in former:
+                process.kill()
+            running.wait_until(partial(has_others, running, name, former))
+        wait_until(is_read)
+    finally:
+        filler.unlink()
     wait_until(lambda: write(1000) == 201)
     found = [ask(running, key, "GET", f"memories/{each}")[0] for each in kept]
     assert found == [200] * len(kept)
 
 
-def beat_of(running: Start) -> psutil.Process | None:
-    return next((process for process in running.running() if process.name() == "beat"), None)
+def processes_of(running: Start, name: str) -> set[psutil.Process]:
+    return {process for process in running.running() if process.name() == name}
+
+
+def has_others(running: Start, name: str, former: set[psutil.Process]) -> bool:
+    return bool(processes_of(running, name) - former)
 
 
 def fill(folder: Path) -> Path:

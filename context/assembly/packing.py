@@ -113,6 +113,8 @@ def pack_memories(
     Pinned memories come first in their share of the budget, where the minimum score does not apply to them, because a
     person chose them. Those that do not fit into the share compete with all others.
     """
+    if not ranked and not packing.is_explained:
+        return Section(available=budget.tokens)
     included = included or IncludedMemories()
     duplicates = included.duplicates
     outcomes = _outcomes_before(ranked, packing, included)

@@ -186,7 +186,8 @@ def _frame(style: str, nonce: str) -> _Style:
 def _write_markdown(kind: str, text: str, day: str = "") -> str:
     r"""The kind's marker, the day, the text; a line in it that looks like a marker gets a backslash: `\- so`."""
     shown = show_hidden(text)
-    if len(shown.splitlines()) > 1:  # it recognises the same line breaks in a tenth of the time
+    # a printable text is one line, and `splitlines` recognises the same line breaks in a tenth of the time
+    if not shown.isprintable() and len(shown.splitlines()) > 1:
         shown = _LOOKALIKE.sub(r"\\\1", shown)
     return MARKERS[kind] + (day and f"{day}: ") + shown
 

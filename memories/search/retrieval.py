@@ -287,12 +287,14 @@ def _read_admitted(
             with second.sending(is_last=True):
                 others = read(unread[own:])
             sent = read(unread[:own])
+        more: dict[int, Candidate] = {}
         for each in (*early, sent, others):
-            more, more_vectors = each.read()
-            rows |= {row.id.int: row for row in more}
-            vectors |= more_vectors
-            if needs_tokens:
-                admission.learn([(row.id.int, row.token_counts[request.gate.encoding]) for row in more])
+            found, own_vectors = each.read()
+            more |= {row.id.int: row for row in found}
+            vectors |= own_vectors
+        rows |= more
+        if needs_tokens:
+            admission.learn({key: row.token_counts[request.gate.encoding] for key, row in more.items()})
         scope, early = tenant_scope(request.scope.tenant_id, is_pipelined=True), ()
     return [rows[key] for key in admission.chosen if key in rows], vectors
 

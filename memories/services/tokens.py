@@ -33,6 +33,9 @@ MAX_PIECE_CHARACTERS = 100_000
 SEAM_SEARCH_CHARACTERS = 200_000
 #: No token of either table extends beyond the end of a line, unless white space or a slash follows.
 _SEAM = re.compile(r"\n(?=[^\s/])")
+#: The first and the last word of a text, the last one with the space before it, whose first and last spaces are between
+#: two ASCII letters: in both tables, a token ends before such a space, whatever precedes.
+_OUTER_WORDS = re.compile(r"([^\W_]*[A-Za-z])(?= [A-Za-z])(?:.*[A-Za-z])?( [A-Za-z][^ ]*)", re.DOTALL)
 
 
 class TokenTableError(RuntimeError):
@@ -77,27 +80,24 @@ def count_tokens_around(text: str, parts: Iterable[tuple[str, int]], encoding: s
     around, heads, tails = [], [], []
     known = place = 0
     for part, tokens in parts:
-        first, last = part.find(" "), part.rfind(" ")
-        start = text.find(part, place) if _ends_tokens(part, first) and _ends_tokens(part, last) else -1
-        if start < 0 or not (part[:first].isalnum() and part[last:].isprintable()):
+        words = _OUTER_WORDS.fullmatch(part)
+        if words is None:
+            continue
+        head, tail = words.groups()
+        start = text.find(part, place)
+        if start < 0 or not tail.isprintable():
             continue
         known += tokens
-        around.append(text[place : start + first])
-        place = start + last
-        heads.append(part[:first])
-        tails.append(part[last:])
+        around.append(text[place : start + len(head)])
+        place = start + len(part) - len(tail)
+        heads.append(head)
+        tails.append(tail)
     if not heads:
         return count_tokens(text, encoding)
     around.append(text[place:])
     # each head begins with a letter or digit, so the preceding line end is a separate token
     again = count_tokens("\n".join(heads) + "".join(tails), encoding) - (len(heads) - 1)
     return count_tokens("".join(around), encoding) + known - again
-
-
-def _ends_tokens(text: str, space: int) -> bool:
-    """Whether a space is between two ASCII letters: in both tables, a token ends before it, whatever precedes."""
-    around = text[space - 1 : space] + text[space + 1 : space + 2]
-    return space > 0 and len(around) == 2 and around.isascii() and around.isalpha()
 
 
 def _pieces(text: str) -> Iterator[str]:

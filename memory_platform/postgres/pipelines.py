@@ -48,6 +48,8 @@ class BatchingPipeline(Pipeline):
     """
 
     _is_ending = _has_ended = False
+    #: Whether the results of all statements so far were requested, so that they need only be read.
+    _is_flushed = False
     #: The number of statements whose results are read on their own, 0 for all.
     _answered_first = 0
 
@@ -65,6 +67,7 @@ class BatchingPipeline(Pipeline):
             self._has_ended = True
         else:
             self.command_queue.append(self.pgconn.send_flush_request)
+            self._is_flushed = True
         while self.command_queue:
             self.command_queue.popleft()()
         self._conn.wait(send(self.pgconn))
@@ -82,6 +85,9 @@ class BatchingPipeline(Pipeline):
 
     def _fetch_gen(self, *, flush: bool) -> PQGen[None]:
         """Write all statements to the buffer of the connection, then send it and wait."""
+        if self.command_queue:
+            self._is_flushed = False
+        flush = flush and not self._is_flushed  # once more would wake the server for nothing
         while self.command_queue:
             self.command_queue.popleft()()
         if self._is_ending:

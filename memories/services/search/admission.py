@@ -46,8 +46,8 @@ class Admission:
         self._requested.update(unread)
         return unread
 
-    def learn(self, read: Sequence[tuple[int, int]]) -> None:
+    def learn(self, read: Mapping[int, int]) -> None:
         """Choose again with the tokens of memories that were read, unless all were known."""
-        if any(self._tokens.get(key) == UNKNOWN_TOKENS for key, _ in read):
+        if any(self._tokens.get(key) == UNKNOWN_TOKENS for key in read):
             self._tokens.update(read)
             self._choose()

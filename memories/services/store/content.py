@@ -127,5 +127,8 @@ def recalled_hash(text: str) -> str:
     folded = text.lower()
     if not text.isascii():
         folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    plain = " ".join(folded.split()).rstrip(".").rstrip()
+    # a printable text has no white space but spaces; splitting it takes longer than looking for two of them
+    is_single_spaced = folded.isprintable() and "  " not in folded
+    plain = folded.strip() if is_single_spaced else " ".join(folded.split())
+    plain = plain.rstrip(".").rstrip()
     return hashlib.sha256(plain.encode("utf-8")).hexdigest()

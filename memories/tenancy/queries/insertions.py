@@ -81,4 +81,4 @@ class _WholeTimes(DjangoJSONEncoder):
 
 def array_text(words: Iterable[object]) -> str:
     """Return an array literal of simple words; the client's adaptation of a list takes ten times as long."""
-    return "{" + ",".join(str(word) or '""' for word in words) + "}"
+    return "{" + ",".join([str(word) or '""' for word in words]) + "}"

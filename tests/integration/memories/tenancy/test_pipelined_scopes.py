@@ -10,7 +10,7 @@ from psycopg.sql import Composable
 
 from memories.models import Memory
 from memories.search.queries.nearest import force_index_scan
-from memories.tenancy.queries.prepared import answer_so_far, execute_prepared, send_prepared
+from memories.tenancy.queries.prepared import answer_so_far, execute_prepared, send_now, send_prepared
 from memories.tenancy.scopes import authentication_scope, tenant_scope
 from tests.database_locks import blocked_statement
 from tests.database_waits import counted_waits
@@ -112,20 +112,41 @@ def test_first_answers_do_not_wait_for_statements_that_are_sent_with_them() -> N
         assert (first.rows(), later.rows()) == ([(1,)], [(2,)])
 
 
+def test_results_that_were_requested_are_not_requested_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each request wakes the server."""
+    tenant, flushes = make_tenant(), _recorded_flushes(monkeypatch)
+    with tenant_scope(tenant.pk, is_pipelined=True):
+        first = send_prepared("SELECT 1", [])
+        send_now()
+        assert first.rows() == [(1,)]
+        assert execute_prepared("SELECT 2", []) == [(2,)]
+        later = send_prepared("SELECT 3", [])
+        answer_so_far()
+        last = send_prepared("SELECT 4", [])
+        send_now()
+        assert (later.rows(), last.rows()) == ([(3,)], [(4,)])
+    assert flushes == [False, True, False, False, False], "only for the second statement, which was not sent before"
+
+
 def test_end_of_a_pipelined_scope_is_sent_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    tenant, fetch = make_tenant(), Pipeline._fetch_gen
-    flushes: list[bool] = []
+    tenant, flushes = make_tenant(), _recorded_flushes(monkeypatch)
+    with tenant_scope(tenant.pk, is_pipelined=True):
+        assert execute_prepared("SELECT 1", []) == [(1,)]
+        send_prepared("SELECT 2", [])
+    # the rows are requested; the end sends itself, and psycopg would wait for its results, too
+    assert flushes == [True, False]
+
+
+def _recorded_flushes(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Record, for each time that results are read, whether they are requested first."""
+    fetch, flushes = Pipeline._fetch_gen, list[bool]()
 
     def recorded(pipeline: Any, *, flush: bool) -> Any:
         flushes.append(flush)
         return fetch(pipeline, flush=flush)
 
     monkeypatch.setattr(Pipeline, "_fetch_gen", recorded)
-    with tenant_scope(tenant.pk, is_pipelined=True):
-        assert execute_prepared("SELECT 1", []) == [(1,)]
-        send_prepared("SELECT 2", [])
-    # the rows are requested; the end sends itself, and psycopg would wait for its results, too
-    assert flushes == [True, False]
+    return flushes
 
 
 def test_prepared_statement_of_a_pipeline_passes_psycopg_by_and_fails_like_any_other(

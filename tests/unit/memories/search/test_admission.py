@@ -26,7 +26,7 @@ def test_the_same_memories_are_admitted_as_if_all_tokens_had_been_known(short: i
     steps = []
     while unread := admission.unread():
         steps.append(unread)
-        admission.learn([(key, true[key]) for key in unread])
+        admission.learn({key: true[key] for key in unread})
     assert admission.results == admitted(true, 0)
     assert admission.chosen == [40, 2, *(key for key in admission.results if key != 2)]
     read = [key for step in steps for key in step]
@@ -43,5 +43,5 @@ def test_known_tokens_are_not_chosen_by_again() -> None:
 
     admission = Admission([], choose, {1: 5, 2: 7}, [5, 7])
     assert admission.unread() == [1, 2]
-    admission.learn([(1, 5)])
+    admission.learn({1: 5})
     assert (admission.unread(), len(calls)) == ([], 1)

@@ -48,6 +48,7 @@ from memories.services.hygiene.statements import states_the_same
 from memories.services.partitions.paths import parse_partition
 from memories.services.store.content import MAX_CONTENT_BYTES, content_hash, recalled_hash
 from memories.services.store.drafts import MAX_AHEAD, NewMemory
+from memories.services.store.session_summaries import SESSION_SUMMARY_TYPE, summary_source
 from memories.services.time_limits import in_time
 from memories.store.actions.edit import archive_memory, restore_memory
 from memories.store.actions.replace import replace_memories
@@ -199,8 +200,8 @@ def store_summary_memory(compaction: Compaction, session: Session, *, by: Actor,
     if not pieces:
         return []
     metadata = {"generation": compaction.generation, "compacted_count": compaction.compacted_count}
-    source = f"compaction:{compaction.pk}:{compaction.edit_version}"
-    new = _new_memory(compaction, session, "context_synthesis", metadata)
+    source = summary_source(compaction.pk, compaction.edit_version)
+    new = _new_memory(compaction, session, SESSION_SUMMARY_TYPE, metadata)
     rows = [replace(new, content=piece, source_id=f"{source}:{number}") for number, piece in enumerate(pieces)]
     results = store_memories(tenant=session.tenant, rows=rows, by=by, now=now)
     return [result.memory.pk for result in results if result.memory]

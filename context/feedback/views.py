@@ -11,6 +11,7 @@ from context.feedback.actions import record_feedback, withdraw_feedback
 from context.feedback.forms import FeedbackForm
 from context.models import Feedback
 from context.receipts.memory_use import read_memory_use
+from context.workbench.long_queries import workbench_query
 from memories.hygiene.actions import MERGED_INTO
 from memories.models import MemoryLink
 from memories.store.views.memories import memory_or_404
@@ -101,11 +102,13 @@ def _page(request: HtmxRequest, memory_id: UUID, form: FeedbackForm) -> HttpResp
         merged = MemoryLink.objects.for_tenant(tenant_id).current().to_memory(memory_id).of_kind(MERGED_INTO)
         about = [memory_id, *merged.in_order().sources(MERGED_SHOWN_MAX)]
         votes = Feedback.objects.for_tenant(tenant_id).on_memories(about).newest_first()
+        use = read_memory_use(tenant_id, about, memory.partition_path)
         page: dict[str, Any] = {
             "section": "memories",
             "memory": memory,
             "form": form,
             "votes": list(votes[:VOTES_SHOWN_MAX]),
-            "use": read_memory_use(tenant_id, about, memory.partition_path),
+            "use": use,
+            "excluding": [(row, reason, workbench_query(row)) for row, reason in use.excluding],
         }
     return render_page(request, "context/feedback/memory_votes.html", page, fragment="body", form=form)

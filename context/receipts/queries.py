@@ -182,10 +182,10 @@ class ReceiptQuerySet(TenantRows):
         return self.filter(memory_ids__overlap=list(memory_ids))
 
     def newest_outcomes(self, partition_paths: Iterable[str], *, among: int) -> list[Any]:
-        """Return those in these partitions of the `among` newest, with their candidates, newest first."""
+        """Return those in these partitions of the `among` newest, with request and candidates, newest first."""
         newest = self.newest_first().values("pk")[:among]
         rows = self.filter(pk__in=newest, partition_path__in=list(partition_paths)).newest_first()
-        return list(rows.only("created_at", "query", "partition_path", "candidates", "max_tokens"))
+        return list(rows.only("created_at", "query", "partition_path", "candidates", "request"))
 
     def insertion(self, row: Model) -> Insertion:
         """Return the insertion of a new receipt: what `save` would send, from a statement that is built once."""

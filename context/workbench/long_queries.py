@@ -1,11 +1,12 @@
 """Queries that are too long for a URL, which contains an id instead (ADR-0140)."""
 
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 from uuid import UUID
 
 from django.http import QueryDict
 
 from context.models import GoldenQuestion, LongQuery, Receipt
+from context.receipts.request_body import workbench_inputs
 from memories.tenancy.scopes import tenant_scope
 
 #: The URL parameter that names a stored query instead of `query`.
@@ -24,6 +25,13 @@ def query_parameters(text: str, query_id: UUID | None) -> dict[str, str]:
     if query_id is not None and is_long_query(text):
         return {QUERY_ID: str(query_id)}
     return {"query": text}
+
+
+def workbench_query(row: Receipt) -> str:
+    """Return the recorded inputs of a receipt as a query string of the workbench."""
+    inputs = workbench_inputs(row.request)
+    inputs.pop("query", None)
+    return urlencode((query_parameters(row.query, row.pk) if row.query else {}) | inputs)
 
 
 def read_query_text(tenant_id: UUID, query_id: UUID) -> str | None:

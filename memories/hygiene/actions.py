@@ -150,8 +150,8 @@ def undo_hygiene(
     A memory that was changed, archived or restored since is skipped; retrievals and votes since then are kept. The undo
     is itself an act, with the data that its own undo needs; `is_redo` names that one in the log. Raises `NotFound`, or
     `Conflict` without changing anything: `already_undone`, `duplicate` or `source_taken` if the same text or
-    `source_id` was stored since, `changed` if every memory would be skipped, `is_undo` for an undo that only
-    `redo_hygiene` undoes.
+    `source_id` was stored since, `live_summary` if another summary of a session is live, `changed` if every memory
+    would be skipped, `is_undo` for an undo that only `redo_hygiene` undoes.
     """
     act = _not_undone(tenant_id, act_id)
     if act.act in _PERFORMED_AGAIN and _is_undo(act):

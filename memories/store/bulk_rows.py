@@ -17,13 +17,14 @@ from memories.models import Memory, MemoryLink, MemoryVersion, Partition
 from memories.models.memory import VERSION_COLUMNS
 from memories.services.partitions.paths import parse_partition
 from memories.services.search.lexemes import search_columns
-from memories.services.store.bulk import SKIPPED_DUPLICATE, SKIPPED_SOURCE, BulkAction, skip_reason
+from memories.services.store.bulk import SKIPPED_DUPLICATE, SKIPPED_SOURCE, SKIPPED_SUMMARY, BulkAction, skip_reason
 from memories.services.store.drafts import SUPERSEDES
 from memories.store.live_rows import (
     LiveKey,
     archive_expired,
     duplicate_key,
     ensure_partitions,
+    other_live_summaries,
     source_holders,
     unarchived_rows_by_key,
 )
@@ -42,6 +43,11 @@ def duplicate_conflict() -> Conflict:
 def source_conflict() -> Conflict:
     """Return the error for a `source_id` that a live memory of the partition already has."""
     return Conflict(SKIPPED_SOURCE, "Another live memory of this partition has the same source_id.", "source_id")
+
+
+def _summary_conflict(live_id: UUID) -> Conflict:
+    detail = f"Memory {live_id} is the live summary of the same session. Archive it before you restore another."
+    return Conflict(SKIPPED_SUMMARY, detail)
 
 
 def lock_seen_rows(
@@ -70,11 +76,13 @@ def close_rows(rows: Sequence[Memory], valid_to: Mapping[UUID, datetime], now: d
 
 
 def restore_rows(rows: Sequence[Memory], *, by: Actor, now: datetime) -> None:
-    """Restore archived rows, each as a new version. Raises `Conflict` `duplicate` or `source_taken`.
+    """Restore archived rows, each as a new version. Raises `Conflict` `duplicate`, `source_taken` or `live_summary`.
 
     A replaced row is valid again without a gap; the links from its successors end.
     """
-    _refuse(unrestorable_rows(rows, by=by, now=now))
+    _refuse(_duplicates_and_sources(rows, by=by, now=now))
+    for live_id in other_live_summaries(rows, now).values():
+        raise _summary_conflict(live_id)
     _unlink_successors(rows, now)
     open_next_versions(rows, now, {})
 
@@ -111,7 +119,16 @@ def unmovable_rows(rows: Sequence[Memory], partition: Partition, *, by: Actor, n
 
 
 def unrestorable_rows(rows: Sequence[Memory], *, by: Actor, now: datetime) -> dict[UUID, str]:
-    """Return skip reasons: a live memory, or an earlier row, has the text or the `source_id` in the partition."""
+    """Return skip reasons: a live memory, or an earlier row, has the text or the `source_id` in the partition.
+
+    Or the row is a session summary, and another summary of the session is live.
+    """
+    taken = _duplicates_and_sources(rows, by=by, now=now)  # first, because it locks the partitions
+    left = [row for row in rows if row.pk not in taken]
+    return taken | dict.fromkeys(other_live_summaries(left, now), SKIPPED_SUMMARY)
+
+
+def _duplicates_and_sources(rows: Sequence[Memory], *, by: Actor, now: datetime) -> dict[UUID, str]:
     return _unavailable_rows(rows, {row.pk: duplicate_key(row) for row in rows}, by, now)
 
 

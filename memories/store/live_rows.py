@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
@@ -9,6 +10,7 @@ from memories.models import Memory, Partition
 from memories.services.partitions.paths import PartitionPath
 from memories.services.search.lexemes import search_columns
 from memories.services.store.content import content_hash, is_same_json, normalise_content
+from memories.services.store.session_summaries import source_of_summary
 from memories.services.tokens import token_counts
 from memories.tenancy.audit import Actor, audit_rows
 
@@ -58,6 +60,26 @@ def source_holders(tenant_id: UUID, keys: Iterable[LiveKey]) -> list[Memory]:
     Partition.objects.with_ids(partitions).lock()
     rows = Memory.objects.for_tenant(tenant_id).unarchived().filter(partition_id__in=partitions, source_id__in=ids)
     return [row for row in rows if (row.partition_id, row.source_id) in sources]
+
+
+def other_live_summaries(rows: Sequence[Memory], now: datetime) -> dict[UUID, UUID]:
+    """Return, by the id of a session summary among `rows`, the id of a memory of another, live summary of the session.
+
+    Of several summaries of a session among `rows`, the newest counts as live. A summary can consist of several
+    memories, which do not exclude each other.
+    """
+    summaries = [row for row in rows if source_of_summary(row)]
+    if not summaries:
+        return {}
+    live = Memory.objects.for_tenant(rows[0].tenant_id).live(now)
+    found = live.session_summaries({row.session for row in summaries})
+    live_by_session = {row.session: row for row in found if source_of_summary(row)}
+    others: dict[UUID, UUID] = {}
+    for row in sorted(summaries, key=attrgetter("created_at"), reverse=True):
+        summary = live_by_session.setdefault(row.session, row)
+        if source_of_summary(summary) != source_of_summary(row):
+            others[row.pk] = summary.pk
+    return others
 
 
 def archive_expired(rows: Sequence[Memory], *, by: Actor, now: datetime) -> list[UUID]:

@@ -30,12 +30,16 @@ def render_page(
     fragment: str = "",
     form: BaseForm | None = None,
 ) -> HttpResponse:
-    """Render a page, or for htmx its partial `fragment` with the flash messages; 422 for a `form` with errors."""
+    """Render a page, or for htmx its partial `fragment` with the flash messages; 422 for a `form` with errors.
+
+    Templates get `is_refused` for the status 422.
+    """
     if fragment and wants_fragment(request):
         template = f"{template}#{fragment}"
     if form is not None and form.errors:
         status = HTTPStatus.UNPROCESSABLE_ENTITY
-    response = render(request, template, dict(context), status=status)
+    page = {"is_refused": status == HTTPStatus.UNPROCESSABLE_ENTITY, **context}
+    response = render(request, template, page, status=status)
     if "#" in template:
         response.write(render_to_string("memory_platform/web/_flash.html#out-of-band", request=request))
     patch_vary_headers(response, ["HX-Request", "HX-Boosted", "HX-History-Restore-Request"])

@@ -3,7 +3,6 @@
 from datetime import datetime
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import urlencode
 from uuid import UUID
 
 from django.http import Http404, HttpResponse, HttpResponseBase
@@ -14,9 +13,8 @@ from context.assembly.replay import ReplayMode, replay_context
 from context.models import Receipt
 from context.receipts.export import exported_receipts
 from context.receipts.forms import ReceiptExportForm, ReceiptFilterForm
-from context.receipts.request_body import workbench_inputs
 from context.receipts.storing import find_receipt, stored_context
-from context.workbench.long_queries import query_parameters
+from context.workbench.long_queries import workbench_query
 from context.workbench.preview import Preview, build_preview
 from context.workbench.preview_diff import PreviewDiff
 from memories.models import ApiKey, Partition
@@ -111,7 +109,7 @@ def receipt(request: HtmxRequest, receipt_id: UUID) -> HttpResponseBase:
         "section": "context-log",
         "receipt": row,
         "is_today": is_today,
-        "workbench_query": _workbench_query(row),
+        "workbench_query": workbench_query(row),
     }
     if stored is None:
         page["is_coming"] = True
@@ -122,12 +120,6 @@ def receipt(request: HtmxRequest, receipt_id: UUID) -> HttpResponseBase:
             page |= _today(request, given, receipt_id) if is_today else {}
     template = "context/receipts/context_log_entry.html"
     return render_page(request, f"{template}#fragment" if wants_fragment(request) else template, page)
-
-
-def _workbench_query(row: Receipt) -> str:
-    inputs = workbench_inputs(row.request)
-    inputs.pop("query", None)
-    return urlencode(({} if not row.query else query_parameters(row.query, row.pk)) | inputs)
 
 
 def _today(request: HtmxRequest, given: Preview, receipt_id: UUID) -> dict[str, Any]:

@@ -41,7 +41,7 @@ MOVE = BulkAction("move", "partition_path")
 LISTED_ACTIONS: Mapping[str, BulkAction] = {**BULK_ACTIONS, MOVE.name: MOVE}
 
 #: Skip reasons by code.
-SKIPPED_DUPLICATE, SKIPPED_SOURCE = "duplicate", "source_taken"
+SKIPPED_DUPLICATE, SKIPPED_SOURCE, SKIPPED_SUMMARY = "duplicate", "source_taken", "live_summary"
 SKIP_REASONS: Mapping[str, str] = {
     "not_found": "no longer available",
     "changed": "changed since this page was opened",
@@ -50,6 +50,7 @@ SKIP_REASONS: Mapping[str, str] = {
     "unchanged": "already in this state",
     SKIPPED_DUPLICATE: "with the text of another live memory",
     SKIPPED_SOURCE: "with the source_id of a live memory there",
+    SKIPPED_SUMMARY: "of a session with another live summary",
 }
 
 

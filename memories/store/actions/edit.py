@@ -63,7 +63,10 @@ def archive_memory(*, memory: Memory, if_version: int | None = None, by: Actor, 
 
 @transaction.atomic
 def restore_memory(*, memory: Memory, if_version: int | None = None, by: Actor, now: datetime) -> Memory:
-    """Make an archived memory live again as a new version. Raises `Conflict` `duplicate` or `source_taken`."""
+    """Make an archived memory live again as a new version.
+
+    Raises `Conflict` `duplicate` or `source_taken`, or `live_summary` for a summary of a session that has another.
+    """
     current = _locked(memory, if_version)
     if current.archived_at is None:
         return current

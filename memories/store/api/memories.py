@@ -350,6 +350,7 @@ class MemoryRestoreEndpoint(MemoryEndpointBase):
         """Make the memory live again as a new version; a live one stays as it is.
 
         409 `duplicate` or `source_taken`: a live memory of the partition has its text or its `source_id` by now.
+        409 `live_summary`: it is a summary of a session that has another live one, which `detail` names.
         """
         self.body(EmptyInput)
         self._act(restore_memory, memory_id)

@@ -184,6 +184,10 @@ class MemoryQuerySet(MemoryTextQuerySet):
     def pinned_and_newest(self, count: int) -> Self:
         return self.order_by("-pinned", "-created_at", "id")[:count]
 
+    def session_summaries(self, sessions: Iterable[str]) -> Self:
+        """Rows of these sessions that look like their stored summaries; `source_of_summary` decides."""
+        return self.filter(session_summary_condition(), session__in=sessions)
+
     def without_session_summaries(self) -> Self:
         """Rows other than the stored summary of a session, which repeats its facts."""
         return self.exclude(session_summary_condition())

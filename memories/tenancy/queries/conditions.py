@@ -11,6 +11,7 @@ from django.db.models import Exists, OuterRef, Q
 from memories.services.partitions.paths import PartitionPath, subtree_bounds
 from memories.services.search.filters import FilterCondition
 from memories.services.store.moments import PointInTime, TimeAxis
+from memories.services.store.session_summaries import SESSION_SUMMARY_TYPE
 
 
 def live_condition(now: datetime) -> Q:
@@ -19,7 +20,7 @@ def live_condition(now: datetime) -> Q:
 
 def session_summary_condition() -> Q:
     """Memories that are the stored summary of a session; without a type, the first condition decides."""
-    return Q(metadata__has_key="type") & Q(metadata__type="context_synthesis")
+    return Q(metadata__has_key="type") & Q(metadata__type=SESSION_SUMMARY_TYPE)
 
 
 def current_condition(moment: PointInTime) -> Q:

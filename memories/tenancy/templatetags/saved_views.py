@@ -15,7 +15,7 @@ register = template.Library()
 
 @register.inclusion_tag("memories/tenancy/_saved_views.html", takes_context=True)
 def saved_views(context: dict[str, Any], list_name: str, **parts: str) -> dict[str, Any]:
-    """Render the views of a list, and the form that saves its filters. One query.
+    """Render the views of a list and, unless the page refuses them, the form that saves its filters. One query.
 
     `parts` are parameters that a view needs in addition to the filters, because the page has them in its path.
     """
@@ -25,11 +25,12 @@ def saved_views(context: dict[str, Any], list_name: str, **parts: str) -> dict[s
     with tenant_scope(request.tenant.id):
         rows = SavedView.objects.for_tenant(request.tenant.id).of_list(list_name).kept().visible_to(operator.user.pk)
         views = [{"view": view, "address": view_address(view), "is_current": view.filters == filters} for view in rows]
+    is_saved = any(view["is_current"] for view in views)
     return {
         "request": request,
         "csrf_token": context.get("csrf_token"),
         "list_name": list_name,
         "views": views,
         "query": urlencode(filters),
-        "can_save": bool(chosen.keys() - parts) and not any(view["is_current"] for view in views),
+        "can_save": not context.get("is_refused") and bool(chosen.keys() - parts) and not is_saved,
     }

@@ -186,6 +186,24 @@ def test_page_with_a_long_name_or_a_small_budget_is_no_wider_than_the_window(con
             assert console.evaluate("document.documentElement.scrollWidth") <= size["width"], address
 
 
+def test_sentence_of_a_result_that_loads_is_not_dimmed(console: Page, acme: Tenant) -> None:
+    held: list[Route] = []
+    console.route("**/context?*", lambda route: held.append(route) if _is_of_htmx(route) else route.continue_())
+    console.goto(page("context-preview", acme) + f"?query={QUESTION}")
+    busy = console.locator("[aria-busy=true]", has=console.locator(".result-loader-text"))
+    expect(busy).to_be_visible()
+    finished = (
+        "(node) => { node.getAnimations().forEach((each) => each.finish()); return getComputedStyle(node).opacity; }"
+    )
+    assert busy.evaluate(finished) == "1", "grey text on a dimmed card has too little contrast"
+    held[0].continue_()
+    expect(busy).to_have_count(0)
+
+
+def _is_of_htmx(route: Route) -> bool:
+    return "hx-request" in route.request.headers
+
+
 def test_keyboard_reaches_the_content_first(console: Page, acme: Tenant) -> None:
     console.goto(page("memories", acme))
     console.keyboard.press("Tab")

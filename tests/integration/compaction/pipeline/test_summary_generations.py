@@ -3,10 +3,18 @@
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
 from rest_framework.test import APIClient
 
+from memories.hygiene.actions import undo_hygiene
 from memories.models import AuditEntry, Memory, Tenant
 from memories.services.store.content import content_hash
+from memories.store.actions.bulk import apply_bulk_action
+from memories.tenancy.audit import Actor
+from memories.tenancy.exceptions import Conflict
 from memories.tenancy.scopes import tenant_scope
 from tests.integration.compaction_helpers import (
     COMPACTIONS,
@@ -165,6 +173,37 @@ def test_proposal_withdraws_nothing_before_it_is_approved(
     assert (second["state"], summaries(admin)) == ("proposed", [first["summary"]])
     assert review(admin, second, "approve")["state"] == "applied"
     assert summaries(admin) == [second["summary"]]
+
+
+@pytest.mark.usefixtures("without_journal")
+def test_no_restore_adds_a_second_live_summary(
+    admin: APIClient, client: Client, tenant: Tenant, session: dict[str, Any]
+) -> None:
+    first = compact(admin, session)["compaction"]
+    second = compacted_again(admin, session, 100)
+    with tenant_scope(tenant.pk):
+        (old,) = Memory.objects.for_tenant(tenant.pk).archived().session_summaries([session["id"]])
+        (live,) = Memory.objects.for_tenant(tenant.pk).unarchived().session_summaries([session["id"]])
+    refusal = f"Memory {live.pk} is the live summary of the same session."
+    assert refusal in assert_problem(admin.post(f"{MEMORIES}/{old.pk}/restore"), 409, "live_summary")["detail"]
+    client.force_login(User.objects.create_superuser("root"))
+    selected = {"action": "restore_selected", "_selected_action": [str(old.pk)]}
+    answer = client.post(reverse("admin:memories_memory_changelist"), selected, follow=True)
+    assert refusal in answer.content.decode()
+    bulk: dict[str, Any] = {"tenant_id": tenant.pk, "by": Actor.system("tests"), "now": timezone.now()}
+    with pytest.raises(Conflict, match="1 of a session with another live summary"), tenant_scope(tenant.pk):
+        apply_bulk_action(action="restore", seen={old.pk: old.version}, **bulk)
+    assert summaries(admin) == [second["summary"]]
+    with tenant_scope(tenant.pk):
+        archived = apply_bulk_action(action="archive", seen={live.pk: live.version}, **bulk)
+    assert admin.post(f"{MEMORIES}/{old.pk}/restore").status_code == 200
+    with pytest.raises(Conflict, match=f"Memory {old.pk}"), tenant_scope(tenant.pk):
+        undo_hygiene(act_id=archived.act.pk, **bulk)
+    assert summaries(admin) == [first["summary"]]
+    assert admin.delete(f"{MEMORIES}/{old.pk}").status_code == 204
+    with tenant_scope(tenant.pk):
+        restored = apply_bulk_action(action="restore", seen={old.pk: old.version + 1, live.pk: live.version}, **bulk)
+    assert (restored.count, restored.left, summaries(admin)) == (1, {"live_summary": 1}, [second["summary"]])
 
 
 # --- Retention over all generations ----------------------------------------------------------------------------------

@@ -395,7 +395,7 @@ def test_calibrated_profile_shows_its_coefficients(client: Client, tenant: Tenan
     numbers = {**NUMBERS, "coefficients": {"relevance": 4.25, "lexical_overlap": -0.5}, "intercept": -3.125}
     new_version(tenant, "own", numbers=numbers, report={"rows": 900, "log_loss": 0.21, "base_log_loss": 0.4})
     shown = text_of(client.get(page("scoring-profile", tenant, "own")))
-    for words in ("calibrated", "4.2500", "−0.5000", "−3.1250", "held-out candidates 900", "Keep calibration"):
+    for words in ("calibrated", "4.2500", "−0.5000", "−3.1250", "900 held-out candidates", "Keep calibration"):
         assert words in shown, words
     fields = {
         name: value

@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 
 import pytest
 from django.contrib.auth.models import User
+from django.http import QueryDict
 from django.test import Client
 
 from context.models import GoldenQuestion, Receipt
@@ -120,3 +121,13 @@ def test_page_of_a_memory_counts_where_it_was_excluded_and_why(client: Client, t
         assert (use.included, use.outcomes.get("kept", 0), use.searched) == (included, included, 3)
         assert use.excluded + use.not_considered + included == 3
         assert sum(count for _, count in use.reasons) == use.excluded == len(use.excluding)
+
+
+def test_explain_now_repeats_all_inputs_of_the_context(client: Client, tenant: Tenant, api: Any) -> None:
+    excluded = make_bakery_memories(tenant)[4]
+    inputs = {"query": QUESTION, "max_tokens": 60, "packer": "optimal", "profile": "recall"}
+    assert api.post("/api/v1/context", inputs).status_code == 200
+    answer = client.get(page("memory-votes", tenant, excluded.pk))
+    ((_, _, query),) = answer.context["excluding"]
+    assert {name: str(value) for name, value in inputs.items()}.items() <= QueryDict(query).dict().items()
+    assert f'?{query.replace("&", "&amp;")}&amp;memory={excluded.pk}">Explain now' in text_of(answer)

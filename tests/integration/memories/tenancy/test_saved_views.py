@@ -87,6 +87,17 @@ def test_filters_of_every_list_are_saved_without_their_page_and_opened_again(ten
         assert 'aria-current="page">Mine</a>' in fragment
 
 
+def test_filters_that_a_list_refuses_are_not_offered_for_saving(tenant: Tenant) -> None:
+    client = client_of(new_operator("ada", "admin", tenant))
+    refused = set()
+    for name in LISTS:
+        answer = client.get(f"{page(name, tenant)}?list=contradiction&sort=invented&range=invented&min_pressure=x")
+        assert ("Save view" in text_of(answer)) == (answer.status_code == 200), name
+        if answer.status_code == 422:
+            refused.add(name)
+    assert {"hygiene", "context-log", "sessions"} <= refused
+
+
 def test_view_of_one_operator_is_seen_by_no_other_unless_it_is_shared(
     client: Client, viewer: Client, tenant: Tenant, other_tenant: Tenant
 ) -> None:

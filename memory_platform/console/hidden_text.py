@@ -88,7 +88,7 @@ def _with_note(tag: str, rest: str, attributes: Mapping[str, str], value: str) -
         tag = re.sub(r"""(?<=\saria-describedby=["'])""", f"{note_id} ", tag)
     else:
         tag = f'{tag.removesuffix("/").rstrip()} aria-describedby="{note_id}"'
-    note = format_html('<span class="form-hint text-danger" id="{}">{}</span>', note_id, _listed(counts))
+    note = format_html('<span class="form-hint" id="{}">{}</span>', note_id, _listed(counts))
     return tag + rest + note
 
 

@@ -64,7 +64,7 @@ def test_form_field_keeps_its_text_and_gets_a_note_that_describes_it(field: str,
     assert mark_hidden(field.format("plain")) == field.format("plain")
     assert mark_hidden(field.format(one)) == (
         described.format(one)
-        + '<span class="form-hint text-danger" id="f-hidden">1 hidden character: U+202E right-to-left override.</span>'
+        + '<span class="form-hint" id="f-hidden">1 hidden character: U+202E right-to-left override.</span>'
     )
     note = "3 hidden characters: U+200B zero width space \u00d7 2, U+00AD soft hyphen."
     assert note in mark_hidden(field.format(many))

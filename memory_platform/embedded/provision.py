@@ -18,6 +18,13 @@ LOCALE = "PG_UNICODE_FAST"
 LOCALE_BEFORE_18 = "C.UTF-8"
 # An arbitrary number, the same for all runs, so that two provisioning runs wait for each other instead of failing.
 PROVISIONING_LOCK = 7_301_846_552
+# With these, injected SQL could end requests of other tenants, whose connections have the same role, or fill the disk
+# with large objects, which no policy covers. Every role may call them by default; the platform never does.
+CLOSE_FUNCTIONS = """
+REVOKE EXECUTE ON FUNCTION
+    pg_catalog.pg_terminate_backend(integer, bigint), pg_catalog.pg_cancel_backend(integer),
+    pg_catalog.lo_creat(integer), pg_catalog.lo_create(oid), pg_catalog.lo_from_bytea(oid, bytea)
+FROM PUBLIC"""
 #: The longest wait of the app for a lock; then the request is answered with 503 and the task tried again.
 LOCK_WAIT_MAX_SECONDS = 10
 
@@ -56,6 +63,7 @@ def provision(superuser_url: str, *, database: str, owner: DatabaseLogin, apps: 
             for app in apps:
                 _grant(connection, owner, app)
             _mark_leakproof(connection)
+            _close_functions(connection)
 
 
 def _make_role(server: psycopg.Connection, login: DatabaseLogin) -> None:
@@ -118,6 +126,14 @@ def _mark_leakproof(connection: psycopg.Connection) -> None:
         connection.execute("ALTER FUNCTION pg_catalog.ts_match_vq(tsvector, tsquery) LEAKPROOF")
     except psycopg.errors.InsufficientPrivilege:
         logger.warning("Not allowed to mark full-text match LEAKPROOF: text search will read whole tenants.")
+
+
+def _close_functions(connection: psycopg.Connection) -> None:
+    """Let only superusers end sessions and create large objects. On a managed service, only a warning is possible."""
+    if _is_superuser(connection):  # for others, the server revokes nothing and reports no error
+        connection.execute(CLOSE_FUNCTIONS)
+    else:
+        logger.warning("Not allowed to revoke functions: injected SQL can end sessions and create large objects.")
 
 
 def _is_superuser(connection: psycopg.Connection) -> bool:

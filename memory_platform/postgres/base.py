@@ -188,13 +188,11 @@ class TransactionStart:
     def _send(self, first: Callable[[], Any]) -> Any:
         driver: Any = self._wrapper.connection
         with nullcontext() if driver._pipeline else self._wrapper.pipeline():
-            driver._autocommit = True  # else psycopg would wait for the BEGIN
-            try:
-                driver.wait(driver._exec_command(driver._get_tx_start_command()))
-                self._start()
-                return first()
-            finally:
-                driver._autocommit = False
+            # else psycopg would wait for the BEGIN, and begin again with each of the next statements of the pipeline
+            driver._autocommit = True
+            driver.wait(driver._exec_command(driver._get_tx_start_command()))
+            self._start()
+            return first()
 
 
 def _is_closed_by_server(connection: Any) -> bool:
@@ -330,5 +328,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
         connection: Any = self.connection
         if connection._pipeline is None:
             connection._pipeline = BatchingPipeline(connection)  # which psycopg enters, as it would a nested one
-        with self.wrap_database_errors, connection.pipeline():
-            yield
+        is_autocommit = connection._autocommit
+        try:
+            with self.wrap_database_errors, connection.pipeline():
+                yield
+        finally:
+            connection._autocommit = is_autocommit  # see `TransactionStart`

@@ -51,3 +51,8 @@ def test_operator_sees_marks_and_edits_the_stored_text(api: APIClient, operator:
     shown = text_of(client_of(operator).get(page("memory", tenant, memory)))
     assert 'Alex<span class="hidden-mark" title="Hidden: right-to-left override">U+202E</span> likes' in shown
     assert f"{TAGS}" not in shown.partition("<main")[2].partition("<textarea")[0]
+    field = shown.partition('id="id_content"')[2]
+    assert HIDDEN in field.partition("</textarea>")[0]
+    note = field.partition("</textarea>")[2].partition("</span>")[0]
+    assert f"{len(TAGS) + 5} hidden characters: U+E006C tag latin small letter l \u00d7 3, " in note
+    assert 'aria-describedby="id_content-hidden"' in field.partition(">")[0]

@@ -1,13 +1,16 @@
 """A bulk request whose database connection is killed midway stores all of its rows or none, also after a retry."""
 
+import os
 from typing import Any
 
+import psycopg
 import pytest
 from django.db import connection
 
 from memories.embeddings.queries.vectors import MemoryEmbeddingQuerySet
 from memories.models import Memory, MemoryEmbedding, Tenant
 from memories.tenancy.scopes import tenant_scope
+from tests import servers
 from tests.integration.rest_helpers import BULK
 from tests.users import api_client, new_key, new_shared_tenant
 
@@ -30,8 +33,9 @@ def test_killed_bulk_stores_nothing_and_its_retry_everything_once(monkeypatch: p
 
     def killed(rows: MemoryEmbeddingQuerySet, *arguments: Any) -> None:
         insert(rows, *arguments)
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+        with psycopg.connect(os.environ[servers.SUPERUSER_URL]) as superuser:
+            own: Any = connection.connection
+            superuser.execute("SELECT pg_terminate_backend(%s, 5000)", [own.info.backend_pid])
 
     with monkeypatch.context() as patched:
         patched.setattr(MemoryEmbeddingQuerySet, "insert_vectors", killed)

@@ -1,16 +1,18 @@
 """Pipelined scopes return the same rows and errors as ordinary ones, in fewer round trips (ADR-0120)."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 from psycopg import Cursor, Pipeline
+from psycopg.pq import TransactionStatus
 from psycopg.sql import Composable
 
 from memories.models import Memory
 from memories.search.queries.nearest import force_index_scan
-from memories.tenancy.queries.prepared import answer_so_far, execute_prepared, send_now, send_prepared
+from memories.tenancy.queries.prepared import answer_so_far, execute_prepared, send_now, send_prepared, sent_together
 from memories.tenancy.scopes import authentication_scope, tenant_scope
 from tests.database_locks import blocked_statement
 from tests.database_waits import counted_waits
@@ -94,6 +96,28 @@ def test_statements_of_a_pipeline_are_sent_together() -> None:
         assert len(driver._pipeline.command_queue) >= 3
         assert (first.rows(), second.rows()) == ([(1,)], [(2,)])
         assert not driver._pipeline.command_queue
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_pipeline_that_starts_a_transaction_begins_it_once(fails: bool) -> None:
+    """A second BEGIN would be ignored, with a warning in the log of the server."""
+    tenant = make_tenant()
+    connection.ensure_connection()
+    driver: Any = connection.connection
+    notices: list[str | None] = []
+    driver.add_notice_handler(lambda notice: notices.append(notice.message_primary))
+    for _ in range(2):  # unprepared, then prepared
+        with pytest.raises(DatabaseError) if fails else nullcontext(), tenant_scope(tenant.pk):
+            with sent_together():
+                first = send_prepared("SELECT 1", [])
+                later = send_prepared(FAILING, ["a" if fails else "ab"])
+            assert (first.rows(), later.rows()) == ([(1,)], [(1,)])
+            assert connection.in_atomic_block
+        assert driver.info.transaction_status == TransactionStatus.IDLE
+    with tenant_scope(tenant.pk):
+        assert execute_prepared(TEXTS, []) == []
+        assert driver.info.transaction_status == TransactionStatus.INTRANS
+    assert notices == []
 
 
 def test_first_answers_do_not_wait_for_statements_that_are_sent_with_them() -> None:

@@ -98,6 +98,11 @@ REFUSED_TO_ALL = [
     f"SET SESSION AUTHORIZATION {servers.OWNER.role}",
     f"SET ROLE {servers.OWNER.role}",
     "SET track_activities = on",
+    "SELECT pg_terminate_backend(pg_backend_pid())",
+    "SELECT pg_cancel_backend(pg_backend_pid())",
+    "SELECT lo_creat(-1)",
+    "SELECT lo_create(0)",
+    "SELECT lo_from_bytea(0, 'a')",
 ]
 #: What reporting a lock-out needs.
 REPORTING = [

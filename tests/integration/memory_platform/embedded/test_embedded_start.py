@@ -34,8 +34,8 @@ REFUSE_MAX_SECONDS = 120.0
 CHECKPOINT_MAX_SECONDS = 180.0
 #: From a kill to the next process, on a machine with a free core; with n processes for each core, n times as long.
 RESTART_MAX_SECONDS = 10.0
-MIB = 1024 * 1024
-TO_RECOVER = "SELECT pg_current_wal_lsn() - redo_lsn FROM pg_control_checkpoint()"
+#: Not the size of the log since then: autovacuum writes 3 MB about a minute after the first migrations.
+CHECKPOINTS_ON_REQUEST = "SELECT num_requested FROM pg_stat_checkpointer WHERE num_done > 0"
 PARTS = ("PostgreSQL", "Redis", "worker", "beat", "watcher", "web")
 FROM_THE_TESTS = ("DATABASE_URL", "DATABASE_OWNER_URL", "DATABASE_CONSOLE_URL", "DATABASE_MAINTENANCE_URL")
 FROM_THE_TESTS += ("CELERY_BROKER_URL", "CACHE_URL", "SECRET_KEY")
@@ -181,7 +181,7 @@ def test_simultaneous_starts_print_one_line_each_and_the_next_clears_up_after_a_
     outside_servers_are_used_and_not_started(two, outside)
     everything_ends_with_a_killed_supervisor(two)
     assert one.process.poll() is None
-    little_is_left_to_recover(one)
+    the_first_changes_are_on_disk(one)
     each_killed_part_starts_again(one)
     a_killed_start_is_cleared_up_by_the_next_which_finds_its_data(start, one)
 
@@ -197,10 +197,12 @@ def outside_servers_are_used_and_not_started(running: Start, outside: dict[str, 
     assert running.errors == ""
 
 
-def little_is_left_to_recover(running: Start) -> None:
+def the_first_changes_are_on_disk(running: Start) -> None:
     """The changes of the first migrations are written soon, not only after five minutes."""
     with running.superuser() as connection:
-        running.wait_until(lambda: connection.execute(TO_RECOVER).fetchone()[0] < MIB, CHECKPOINT_MAX_SECONDS)
+        running.wait_until(
+            lambda: any(connection.execute(CHECKPOINTS_ON_REQUEST).fetchone() or ()), CHECKPOINT_MAX_SECONDS
+        )
 
 
 def each_killed_part_starts_again(running: Start) -> None:

@@ -19,8 +19,10 @@ def superuser(monkeypatch):
     for name in ("DATABASE_URL", *VARIABLES):
         monkeypatch.delenv(name)
     url = os.environ[servers.SUPERUSER_URL]
-    yield url
     with psycopg.connect(url, autocommit=True) as server:
+        # roles belong to the server, which all processes of a test run share
+        server.execute("SELECT pg_advisory_lock(hashtext('test_provision_command'))")
+        yield url
         server.execute("DROP DATABASE IF EXISTS provisioned WITH (FORCE)")
         for name in (*NAMES, *MADE_UP):
             server.execute(f"DROP ROLE IF EXISTS {name}")

@@ -11,9 +11,11 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.text import capfirst
 
 from compaction.erasure.orchestrator import is_receipt_valid, run_erasure
 from compaction.models import Erasure
+from compaction.services.erasure.row_labels import row_label
 from memories.models import Memory, Tenant
 from memories.tenancy.scopes import tenant_scope
 from tests.integration.compaction.erasure.planting import CANARY, FACT, PERSON, places_with, plant
@@ -83,7 +85,11 @@ def by_console(tenant: Tenant) -> Way:
             run_newest(tenant)
         page = client.get(address).content.decode()
         rows = re.findall(r'<th scope="row">([^<]+)</th><td class="num">([\d,]+)</td>', page)
-        return {kind if kind.startswith("API") else kind[0].lower() + kind[1:]: int(count) for kind, count in rows}
+        counts = {label: int(count) for label, count in rows}
+        labels = {kind: capfirst(row_label(kind)) for kind in (*newest(tenant).expected, *newest(tenant).counts)}
+        shown = {kind: counts[label] for kind, label in labels.items() if label in counts}
+        assert len(shown) == len(counts), counts
+        return shown
 
     return way
 

@@ -16,8 +16,8 @@ from tests.integration.compaction_helpers import (
     COMPACTIONS,
     compact,
     live_memories,
+    message_pair,
     review,
-    said_pair,
     set_policy,
     stored_compactions,
 )
@@ -46,7 +46,7 @@ def full(client: APIClient, *texts: str) -> dict[str, Any]:
 
 
 def fill(client: APIClient, session: dict[str, Any], start: int = 0) -> None:
-    append(client, session, *(message for number in range(start, start + 40) for message in said_pair(number)))
+    append(client, session, *(message for number in range(start, start + 40) for message in message_pair(number)))
 
 
 def request_context(client: APIClient, session: dict[str, Any]) -> tuple[str, set[str]]:

@@ -257,8 +257,11 @@ class MemoryImportForm(PlatformForm):
     def seen_states(self) -> dict[int, tuple[str, tuple[int, ...]]]:
         """Return the states and versions in `seen` by their lines; "" and () for none."""
         pairs = (pair.partition(":") for pair in self.cleaned_data["seen"].split())
-        parts = {int(line): seen.partition("/") for line, _, seen in pairs}
-        return {line: (state, tuple(map(int, filter(None, vs.split(","))))) for line, (state, _, vs) in parts.items()}
+        states: dict[int, tuple[str, tuple[int, ...]]] = {}
+        for line, _, seen in pairs:
+            state, _, versions = seen.partition("/")
+            states[int(line)] = state, tuple(int(version) for version in versions.split(",") if version)
+        return states
 
     def changed_lines(self) -> list[int]:
         return [int(line) for line in self.cleaned_data["changed"].split()]

@@ -118,10 +118,10 @@ def evidence_share(case: SignalCase, scores: SignalMatrix, budget: int) -> float
     """Return the share of the question's evidence that greedy packing includes."""
     from context.services.rendering import EXPECTED_OVERHEAD_TOKENS
 
-    room, missed, found = budget - EXPECTED_OVERHEAD_TOKENS["markdown"][0], 0, 0
+    available, missed, found = budget - EXPECTED_OVERHEAD_TOKENS["markdown"][0], 0, 0
     for place in np.argsort(-scores, kind="stable").tolist():
-        if case.tokens[place] <= room:
-            room -= case.tokens[place]
+        if case.tokens[place] <= available:
+            available -= case.tokens[place]
             found += int(case.evidence[place])
             missed = 0
         elif (missed := missed + 1) >= _MAX_CONSECUTIVE_SKIPS:

@@ -300,10 +300,10 @@ class _Drafting:
         """Return the summary with the best statements by rules about messages that it does not cite."""
         cited = {message_id for statement in summary.statements for message_id in statement.message_ids}
         others = [one for one in self._extracted if cited.isdisjoint(one.message_ids)]
-        room = self._fitting.room_beside(summary.statements)
-        if room <= 0 or not others:
+        available = self._fitting.available_beside(summary.statements)
+        if available <= 0 or not others:
             return summary
-        added = choose_statements(others, token_budget=room, count_tokens=self.count)
+        added = choose_statements(others, token_budget=available, count_tokens=self.count)
         return self._fitting.fit(summary, [*summary.statements, *(cited_statement(one, ()) for one in added)])
 
     def _longest_tokens(self) -> int:

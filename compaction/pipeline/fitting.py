@@ -44,16 +44,16 @@ class SummaryFitting:
             statements = self._chosen(
                 [*statements, *(replace(one.statement, worth=1.0) for one in binding)], self.budget_tokens
             )
-        room = self.budget_tokens - self.count_tokens(self._text(statements))
+        available = self.budget_tokens - self.count_tokens(self._text(statements))
         others = [one for one in lost if not one.is_binding and one.statement.worth >= ADDED_WORTH_MIN]
-        statements += self._best_for_their_facts(others, room, weight_needed)
+        statements += self._best_for_their_facts(others, available, weight_needed)
         return summary if statements == list(summary.statements) else self.fit(summary, statements)
 
     def exchanged(self, summary: SummaryResult, lost: Sequence[LostStatement], weight_needed: float) -> SummaryResult:
         """Return the summary with the best lost statements in place of those that rank lowest."""
         added = self._best_for_their_facts(lost, int(self.budget_tokens * EXCHANGED_SHARE_MAX), weight_needed)
-        room = self.budget_tokens - sum(map(self._cost, added))
-        return self.fit(summary, [*self._chosen(summary.statements, room), *added])
+        available = self.budget_tokens - sum(map(self._cost, added))
+        return self.fit(summary, [*self._chosen(summary.statements, available), *added])
 
     def fit(self, summary: SummaryResult, statements: Sequence[CitedStatement]) -> SummaryResult:
         """Return the summary with these statements in the order of their messages, the first ones if not all fit."""
@@ -71,20 +71,20 @@ class SummaryFitting:
         candidates = tuple(one for one in summary.candidates if one.text not in texts)
         return replace(summary, text=text, statements=tuple(ordered), candidates=candidates)
 
-    def room_beside(self, statements: Sequence[CitedStatement]) -> int:
+    def available_beside(self, statements: Sequence[CitedStatement]) -> int:
         """Return the tokens that a statement in addition to these may have; less than 1 if none fits."""
         return self.budget_tokens - self.count_tokens(self._text(statements)) - ADDED_STATEMENT_TOKENS
 
     def _best_for_their_facts(
-        self, lost: Sequence[LostStatement], room: int, weight_needed: float
+        self, lost: Sequence[LostStatement], available: int, weight_needed: float
     ) -> list[CitedStatement]:
         """Return the statements with the most weight of facts per token, until the weight is reached or none fits."""
         best = []
         for one in sorted(lost, key=lambda other: -other.weight / self._cost(other.statement)):
             cost = self._cost(one.statement)
-            if weight_needed > 0 and cost <= room:
+            if weight_needed > 0 and cost <= available:
                 best.append(one.statement)
-                weight_needed, room = weight_needed - one.weight, room - cost
+                weight_needed, available = weight_needed - one.weight, available - cost
         return best
 
     def _cost(self, statement: CitedStatement) -> int:

@@ -244,8 +244,8 @@ def _write(tenant_id: UUID, texts: Sequence[StoredText], budget: int, model: str
         dropped = summary.dropped + len(checked.flaws)
         if dropped:
             cited = {source for statement in checked.kept for source in statement.message_ids}
-            room = budget - count_tokens("\n".join([*lines, ""]))
-            lines += filter(None, [_by_rules([text for text in texts if text.id not in cited], room)])
+            available = budget - count_tokens("\n".join([*lines, ""]))
+            lines += filter(None, [_by_rules([text for text in texts if text.id not in cited], available)])
         return _WrittenRollUp("\n".join(lines), summariser.name, dropped=dropped)
 
     with_fallback = SummariserWithFallback(tenant_id, clock_from(now), deadline=now + MODEL_TIME_LIMIT)

@@ -29,9 +29,9 @@ def first_preserved_index(
     return min(max(len(message_tokens) - preserve_messages, 0), by_share)
 
 
-def _first_index_that_fits(message_tokens: Sequence[int], room_tokens: int) -> int:
-    """The index from which all messages to the end fit in `room_tokens`, as low as possible."""
-    index, left = len(message_tokens), room_tokens
+def _first_index_that_fits(message_tokens: Sequence[int], available_tokens: int) -> int:
+    """The index from which all messages to the end fit in `available_tokens`, as low as possible."""
+    index, left = len(message_tokens), available_tokens
     while index and message_tokens[index - 1] <= left:
         index -= 1
         left -= message_tokens[index]

@@ -54,7 +54,7 @@ class ContextLayout:
 
     def budget_of(self, section: str) -> SectionBudget:
         """Return the budget of a section of memories, after the sections before it."""
-        return self.whole.of(self.allocation.room_for(section), self.memory_marker_tokens)
+        return self.whole.of(self.allocation.available_for(section), self.memory_marker_tokens)
 
 
 def build_layout(request: ResolvedContextRequest, calculator: BudgetCalculator) -> ContextLayout:
@@ -74,7 +74,7 @@ def build_layout(request: ResolvedContextRequest, calculator: BudgetCalculator) 
     texts = []
     for name, items in rows.items():
         is_memory = name == FOCUS and sources.memory is not None
-        budget = whole.of(allocation.room_for(name), memory_marker_tokens if is_memory else marker_tokens)
+        budget = whole.of(allocation.available_for(name), memory_marker_tokens if is_memory else marker_tokens)
         texts.append(fit_whole_blocks([whole_block(item, whole) for item in items if item is not None], budget))
         allocation.take(name, texts[-1].tokens)
     return ContextLayout(whole, allocation, texts, memory_marker_tokens)

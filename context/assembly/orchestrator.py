@@ -23,7 +23,7 @@ from context.assembly.layout import (
     pack_sections,
     trim_blocks_to_budget,
 )
-from context.assembly.packing import unused_room_warning
+from context.assembly.packing import unused_tokens_warning
 from context.assembly.requests import STABLE_ORDERING, ResolvedContextRequest, resolve_context_request
 from context.assembly.sources import log_failure
 from context.models import Receipt
@@ -221,7 +221,8 @@ def _unused_room(sections: Sequence[Section], request: ResolvedContextRequest) -
     marker_tokens = item_overhead_tokens(MEMORY, style=request.given.render, has_days=request.has_days)
     packed = zip(CONTEXT_SECTION_ORDER[-2:], sections[-2:], strict=True)
     warnings = [
-        unused_room_warning(name.replace("_", " "), section, request.packing, marker_tokens) for name, section in packed
+        unused_tokens_warning(name.replace("_", " "), section, request.packing, marker_tokens)
+        for name, section in packed
     ]
     return [warning for warning in warnings if warning is not None]
 

@@ -154,7 +154,7 @@ def pack_memories(
     )
 
 
-def unused_room_warning(name: str, section: Section, packing: PackingSettings, marker: int) -> ContextWarning | None:
+def unused_tokens_warning(name: str, section: Section, packing: PackingSettings, marker: int) -> ContextWarning | None:
     """Return why the elastic packer leaves tokens of a section unused although memories are excluded or shortened."""
     if packing.packer != ELASTIC:
         return None

@@ -138,9 +138,9 @@ def window_bar(
     whole = sum(outside.values()) + sum(part.value for part in inside)
     widths = {name: 100 * tokens / whole if is_to_scale else OUTSIDE_PERCENT for name, tokens in outside.items()}
     gap = 0.0 if is_to_scale else BREAK_PERCENT
-    room = 100 - sum(widths.values()) - 2 * gap
+    available = 100 - sum(widths.values()) - 2 * gap
     before, after = ([(name, widths[name]) for name in names if name in outside] for names in (ahead, (BEYOND,)))
-    within = [(part.name, room * part.width_percent / 100) for part in inside]
+    within = [(part.name, available * part.width_percent / 100) for part in inside]
     tokens = outside | {part.name: int(part.value) for part in inside}
     bar = stacked([*before, ("", gap), *within, ("", gap), *after], full=100, patterns=PATTERNS | OUTSIDE_PATTERNS)
     parts = [

@@ -63,7 +63,7 @@ class BudgetProfileForm(PlatformForm):
         self.fields["levels"] = forms.CharField(label=_TYPED_OTHERWISE["levels"].label, required=False, max_length=60)
         for section in BUDGETED_SECTIONS:
             label = f"Space for {section.replace('_', ' ')}"
-            self.fields[f"room_{section}"] = forms.FloatField(label=label, required=False, min_value=0)
+            self.fields[f"limit_{section}"] = forms.FloatField(label=label, required=False, min_value=0)
             self.fields[f"unit_{section}"] = forms.ChoiceField(choices=self.UNITS, required=False)
 
     def unit_of(self, name: str) -> str:
@@ -80,12 +80,12 @@ class BudgetProfileForm(PlatformForm):
     def changes(self) -> dict[str, Any]:
         """Return the valid fields as the columns of a profile."""
         numbers = {name: self.cleaned_data[name] for name in BUDGET_PAGE_FIELDS}
-        rooms = {section: room for section in BUDGETED_SECTIONS if (room := self._room(section)) is not None}
-        typed_otherwise = {"include_summaries_at": self.cleaned_data["levels"], "sections": rooms}
+        limits = {section: limit for section in BUDGETED_SECTIONS if (limit := self._limit(section)) is not None}
+        typed_otherwise = {"include_summaries_at": self.cleaned_data["levels"], "sections": limits}
         return numbers | typed_otherwise | {"compaction": policy_overrides(self.cleaned_data)}
 
-    def _room(self, section: str) -> dict[str, float] | None:
-        amount = self.cleaned_data[f"room_{section}"]
+    def _limit(self, section: str) -> dict[str, float] | None:
+        amount = self.cleaned_data[f"limit_{section}"]
         if amount is None:
             return None
         if self.cleaned_data[f"unit_{section}"] == "share":
@@ -130,7 +130,7 @@ class BudgetProfileForm(PlatformForm):
         return [
             {
                 "label": section.replace("_", " ").capitalize(),
-                "amount": self[f"room_{section}"],
+                "amount": self[f"limit_{section}"],
                 "unit": self[f"unit_{section}"],
             }
             for section in BUDGETED_SECTIONS
@@ -146,9 +146,9 @@ def budget_profile_form_values(profile: BudgetProfile) -> dict[str, Any]:
     typed = {name: _without_point(getattr(profile, name)) for name in BUDGET_PAGE_FIELDS}
     typed |= policy_form_values(profile.compaction_policy)
     typed["levels"] = ", ".join(map(str, profile.include_summaries_at))
-    for section, room in profile.sections.items():
-        unit, amount = next(iter(room.items()))
-        typed |= {f"room_{section}": f"{amount * 100 if unit == 'share' else amount:g}", f"unit_{section}": unit}
+    for section, limit in profile.sections.items():
+        unit, amount = next(iter(limit.items()))
+        typed |= {f"limit_{section}": f"{amount * 100 if unit == 'share' else amount:g}", f"unit_{section}": unit}
     return typed
 
 

@@ -106,10 +106,10 @@ class OpenAIChatSummariser:
 
         earlier = prompts.number_prompt_lines((), [one.text for one in task.earlier])
         prompt = prompts.complete_prompt(task.prompt or prompts.PROMPT)
-        room = int(calculator.context_window(task.model) * _WINDOW_SHARE)
-        room -= count(earlier) + count(prompt) + task.budget_tokens
+        available = int(calculator.context_window(task.model) * _WINDOW_SHARE)
+        available -= count(earlier) + count(prompt) + task.budget_tokens
         try:
-            return split_turns_to_fit(task.messages, room, lambda turn: count(prompts.number_prompt_lines([turn])))
+            return split_turns_to_fit(task.messages, available, lambda turn: count(prompts.number_prompt_lines([turn])))
         except ValueError as error:
             detail = "The model's window is too small for the messages."
             raise SummariserError("window_too_small", detail, is_permanent=True, blames_task=True) from error

@@ -10,20 +10,20 @@ PIECE_CHARACTERS_MIN = 200
 
 
 def split_turns_to_fit(
-    turns: Sequence[SessionTurn], room_tokens: int, count_tokens: Callable[[SessionTurn], int]
+    turns: Sequence[SessionTurn], available_tokens: int, count_tokens: Callable[[SessionTurn], int]
 ) -> list[list[SessionTurn]]:
-    """Return the turns in order, in as few parts as their order allows, each of at most `room_tokens`.
+    """Return the turns in order, in as few parts as their order allows, each of at most `available_tokens`.
 
     A message that alone is larger is cut into several of the same id. Raises `ValueError` where even a piece of the
     shortest length does not fit.
     """
     parts: list[list[SessionTurn]] = []
     left = 0
-    for piece in (piece for turn in turns for piece in _pieces(turn, room_tokens, count_tokens)):
+    for piece in (piece for turn in turns for piece in _pieces(turn, available_tokens, count_tokens)):
         tokens = count_tokens(piece)
         if not parts or tokens > left:
             parts.append([])
-            left = room_tokens
+            left = available_tokens
         parts[-1].append(piece)
         left -= tokens
     return parts
@@ -35,15 +35,17 @@ def divide_budget(budget_tokens: int, sizes: Sequence[int]) -> list[int]:
     return [budget_tokens * size // whole for size in sizes]
 
 
-def _pieces(turn: SessionTurn, room_tokens: int, count_tokens: Callable[[SessionTurn], int]) -> Iterator[SessionTurn]:
-    if count_tokens(turn) <= room_tokens:
+def _pieces(
+    turn: SessionTurn, available_tokens: int, count_tokens: Callable[[SessionTurn], int]
+) -> Iterator[SessionTurn]:
+    if count_tokens(turn) <= available_tokens:
         yield turn
         return
     if len(turn.content) < 2 * PIECE_CHARACTERS_MIN:
-        raise ValueError("the room is too small for a message")
+        raise ValueError("too few tokens are available for a message")
     middle = _seam(turn.content)
-    yield from _pieces(replace(turn, content=turn.content[:middle]), room_tokens, count_tokens)
-    yield from _pieces(replace(turn, content=turn.content[middle:], tool_calls=()), room_tokens, count_tokens)
+    yield from _pieces(replace(turn, content=turn.content[:middle]), available_tokens, count_tokens)
+    yield from _pieces(replace(turn, content=turn.content[middle:], tool_calls=()), available_tokens, count_tokens)
 
 
 def _seam(text: str) -> int:

@@ -128,9 +128,11 @@ def plan_compaction(
     beside = after_masking - replaced
     kept = beside + markers - sum(turn.marker_tokens for turn in span)
     desired = window_share_tokens(span_tokens, policy.summary_share) + summary_tokens
-    room_in_window = usable - kept
-    budget = _summary_budget(desired, room=target - kept, room_in_window=room_in_window, replaced=replaced)
-    longest = min(int(budget * LONGER_FOR_FACTS), int(span_tokens * LONGER_SPAN_SHARE), room_in_window)
+    available_in_window = usable - kept
+    budget = _summary_budget(
+        desired, available=target - kept, available_in_window=available_in_window, replaced=replaced
+    )
+    longest = min(int(budget * LONGER_FOR_FACTS), int(span_tokens * LONGER_SPAN_SHARE), available_in_window)
     return CompactionPlan(
         mask_ids,
         tuple(turn.id for turn in span),
@@ -169,12 +171,12 @@ def _reason(
     return SPAN_TOO_SMALL if span_tokens < smallest else ""
 
 
-def _summary_budget(desired: int, *, room: int, room_in_window: int, replaced: int) -> int:
+def _summary_budget(desired: int, *, available: int, available_in_window: int, replaced: int) -> int:
     """Return the tokens of a summary that should have `desired`: those that fit under the target, but at least half.
 
     Long messages that are still preserved exceed the target until they are masked or summarised; facts dropped from a
     summary to make space for them are lost permanently. The result is at least the minimum, and always less than what
     the summary replaces.
     """
-    least = min(desired // 2, room_in_window)
-    return min(max(min(desired, room), least, MIN_SUMMARY_TOKENS), replaced - 1)
+    least = min(desired // 2, available_in_window)
+    return min(max(min(desired, available), least, MIN_SUMMARY_TOKENS), replaced - 1)

@@ -43,8 +43,8 @@ def choose_texts(
                 seen.add(key)
                 (pinned if text.is_pinned else others).append(statement)
     first = choose_statements(pinned, token_budget=token_budget, count_tokens=count_tokens)
-    room = token_budget - count_tokens(f"{render_statements(first)}\n") if first else token_budget
-    chosen = first + choose_statements(others, token_budget=max(room, 0), count_tokens=count_tokens)
+    available = token_budget - count_tokens(f"{render_statements(first)}\n") if first else token_budget
+    chosen = first + choose_statements(others, token_budget=max(available, 0), count_tokens=count_tokens)
     places = {text.id: place for place, text in enumerate(texts)}
     chosen.sort(key=lambda statement: places[statement.message_ids[0]])
     if count_tokens(render_statements(chosen)) <= token_budget:

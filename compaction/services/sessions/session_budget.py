@@ -43,8 +43,8 @@ def session_section_budgets(sections: Mapping[str, Mapping[str, Any]], budget: i
     for setting in filter(None, map(sections.get, BUDGETED_SECTIONS)):
         own += int(setting["tokens"]) if "tokens" in setting else int(budget * float(setting["share"]))
     has_own = bool(sections.get("memories")) and bool(sections.get("tenant_memo"))
-    room = own if has_own else max(own, int(budget * MEMORIES_SHARE))
-    settings: dict[str, Mapping[str, Any]] = {SESSION_MEMORIES_SECTION: {"tokens": room}}
+    available = own if has_own else max(own, int(budget * MEMORIES_SHARE))
+    settings: dict[str, Mapping[str, Any]] = {SESSION_MEMORIES_SECTION: {"tokens": available}}
     return settings | {name: sections[name] for name in (SESSION_SUMMARY_SECTION, _MESSAGES) if sections.get(name)}
 
 
@@ -74,11 +74,11 @@ class SessionBudget:
         self._kept_free = newest if newest <= left else 0
         self._summary_cost = summary_cost
         self._needed = summary_cost + unread_tokens + sum(turn.context_tokens for turn in turns)
-        room = self._allocation.room_for(SESSION_MEMORIES_SECTION)
+        available = self._allocation.available_for(SESSION_MEMORIES_SECTION)
         if counted_for_memories is not None:
-            room = min(room, max(counted_for_memories, left - self._needed))
+            available = min(available, max(counted_for_memories, left - self._needed))
         #: The tokens that the message with the memories may use.
-        self.memory_tokens = min(room, left - self._kept_free)
+        self.memory_tokens = min(available, left - self._kept_free)
 
     def has_summary(self) -> bool:
         """Return whether the summary fits in addition to memories that use their whole budget."""
@@ -90,17 +90,17 @@ class SessionBudget:
 
     def take_summary(self) -> bool:
         """Return whether the summary fits; it is taken then."""
-        room = self._allocation.left - self._kept_free
+        available = self._allocation.left - self._kept_free
         if not self._fits_whole:
-            room = min(self._allocation.room_for(SESSION_SUMMARY_SECTION), room)
-        fits = 0 < self._summary_cost <= room
+            available = min(self._allocation.available_for(SESSION_SUMMARY_SECTION), available)
+        fits = 0 < self._summary_cost <= available
         self._allocation.take(SESSION_SUMMARY_SECTION, self._summary_cost if fits else 0)
         self._needed -= self._summary_cost
         return fits
 
     def message_tokens(self) -> int:
         """Return the tokens that messages may use."""
-        return self._allocation.left if self._fits_whole else self._allocation.room_for(_MESSAGES)
+        return self._allocation.left if self._fits_whole else self._allocation.available_for(_MESSAGES)
 
     @property
     def _fits_whole(self) -> bool:

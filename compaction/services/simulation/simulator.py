@@ -132,12 +132,12 @@ class _Course:
     def send_context(self) -> None:
         cost = self.result.cost
         cost.calls += 1
-        room = self._window - self.result.reserved_tokens
+        available = self._window - self.result.reserved_tokens
         sent, sent_without = self._tokens + self._markers, self._raw_tokens + self._raw_markers
-        cost.calls_truncated += sent > room
-        cost.calls_truncated_without_compaction += sent_without > room
-        cost.tokens_sent += min(sent, room)
-        cost.tokens_sent_without_compaction += min(sent_without, room)
+        cost.calls_truncated += sent > available
+        cost.calls_truncated_without_compaction += sent_without > available
+        cost.tokens_sent += min(sent, available)
+        cost.tokens_sent_without_compaction += min(sent_without, available)
 
     def compact_over(self, threshold: float, event: str) -> None:
         """Compact if the pressure reaches the threshold and there is something to do."""

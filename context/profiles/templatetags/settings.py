@@ -35,7 +35,9 @@ def setting_text(value: Any, field: str) -> list[str]:
         case Mapping() if field == "half_life_days_by_kind":
             return [f"{kind}: {_counted(days, *unit)}" for kind, days in value.items()] or ["as all others"]
         case Mapping():
-            return [f"{section.replace('_', ' ')}: {_room(room)}" for section, room in value.items()] or ["no limits"]
+            return [f"{section.replace('_', ' ')}: {_limit(limit)}" for section, limit in value.items()] or [
+                "no limits"
+            ]
         case 0 if described.zero_text:
             return [described.zero_text]
         case list():
@@ -47,10 +49,10 @@ def setting_text(value: Any, field: str) -> list[str]:
     return [str(value).replace("_", " ")]
 
 
-def _room(room: Mapping[str, float]) -> str:
-    if "share" in room:
-        return f"{100 * room['share']:g} %"
-    return _counted(room["tokens"], "token", "tokens")
+def _limit(limit: Mapping[str, float]) -> str:
+    if "share" in limit:
+        return f"{100 * limit['share']:g} %"
+    return _counted(limit["tokens"], "token", "tokens")
 
 
 def _counted(value: float, one: str, many: str) -> str:

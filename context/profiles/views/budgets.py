@@ -59,7 +59,7 @@ from memory_platform.web.numerals import whole_number
 from memory_platform.web.rendering import loads_result_later, render_page
 
 # The form fields of columns whose inputs have other names.
-_FIELDS_OF_FORM = {"sections": "room_memories", "include_summaries_at": "levels"} | {
+_FIELDS_OF_FORM = {"sections": "limit_memories", "include_summaries_at": "levels"} | {
     f"compaction.{name}": f"compaction_{name}" for name in POLICY_FIELDS
 }
 

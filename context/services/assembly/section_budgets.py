@@ -70,7 +70,7 @@ class SectionAllocation:
         self._carried = 0
         self._own = {name: self._tokens(settings[name]) for name in order if settings.get(name)}
 
-    def room_for(self, section: str) -> int:
+    def available_for(self, section: str) -> int:
         """Return the tokens that `section` may use, below 0 if not even the fence around a context fits."""
         if section in self._own:
             return min(self.left, self._own[section] + self._carried)

@@ -70,7 +70,7 @@ class CoreSearch:
         # weights in the flips' common unit: fewer cells, and no capacity that nothing can fill
         unit = math.gcd(*(flip.weight for flip in flips)) or 1
         self._flips = [flip._replace(weight=flip.weight // unit) for flip in flips] if unit > 1 else flips
-        self._room = (problem.capacity - int(problem.weights[self._base].sum())) // unit
+        self._available = (problem.capacity - int(problem.weights[self._base].sum())) // unit
         self._slope = relaxation.slope * unit
         self._are_profits_small = int(problem.profits.sum()) < SMALL_PROFITS
         # The cheapest flips alone probably meet a single aim. Otherwise all are needed, and the lists stay short
@@ -129,15 +129,15 @@ class CoreSearch:
         """Return the lowest and highest weight of a list's part of a solution within the gap, at any time."""
         lowest, highest = flip_weight_range(self._flips, self._gap)
         low, high = flip_weight_range(self._hands[side], self._gap)
-        high = min(high, self._room - lowest)
+        high = min(high, self._available - lowest)
         if self._slope > 0:
-            low = max(low, self._room - highest - math.ceil(self._gap / self._slope))
+            low = max(low, self._available - highest - math.ceil(self._gap / self._slope))
         return low, high
 
     def _pair(self) -> None:
         """Keep the best pair of states that fits, if it is better than the best so far."""
         first, second = (states.frontier() for states in self._lists)
-        partner = np.searchsorted(second.weights, self._room - first.weights, side="right") - 1
+        partner = np.searchsorted(second.weights, self._available - first.weights, side="right") - 1
         fitting = np.flatnonzero(partner >= 0)
         if not len(fitting):
             return

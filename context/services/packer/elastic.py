@@ -85,7 +85,7 @@ class ElasticPacker(TokenPacker):
         if not shares.are_complete and len(shares.lengths) < len(lengths):
             shares.shrink(self._min_item)
             for place, cap in enumerate(caps):
-                most = min(cap, shares.room)
+                most = min(cap, shares.available)
                 if most >= self._min_item:
                     shares.give(place, most)
         shares.spread(caps)
@@ -131,7 +131,7 @@ class _Shares:
     """The share of each item in the budget: no item twice, never more than the budget or more items than the target."""
 
     def __init__(self, budget: int, target_items: int) -> None:
-        self.room = budget
+        self.available = budget
         self.lengths: dict[int, int] = {}
         self.target_items = target_items
 
@@ -141,9 +141,9 @@ class _Shares:
 
     def give(self, place: int, length: int) -> bool:
         """Give `length` to one that has nothing yet, if that fits; return whether it has something now."""
-        if place not in self.lengths and not self.are_complete and length <= self.room:
+        if place not in self.lengths and not self.are_complete and length <= self.available:
             self.lengths[place] = length
-            self.room -= length
+            self.available -= length
         return place in self.lengths
 
     def give_all(self, caps: Sequence[int], least: int | None = None) -> None:
@@ -155,24 +155,24 @@ class _Shares:
                 self.give(place, least)
 
     def shrink(self, length: int) -> None:
-        self.room += sum(max(has - length, 0) for has in self.lengths.values())
+        self.available += sum(max(has - length, 0) for has in self.lengths.values())
         self.lengths = {place: min(has, length) for place, has in self.lengths.items()}
 
     def spread(self, caps: Sequence[int]) -> None:
         """Divide the remaining budget evenly, once, never beyond a cap."""
-        each = self.room // len(self.lengths) if self.lengths else 0
+        each = self.available // len(self.lengths) if self.lengths else 0
         for place, has in self.lengths.items():
             self.lengths[place] = min(caps[place], has + each)
-            self.room -= self.lengths[place] - has
+            self.available -= self.lengths[place] - has
 
     def fill(self, caps: Sequence[int]) -> None:
         """Divide the remaining budget evenly, until it is used or all are at their caps."""
-        while self.room and (short := [place for place, has in self.lengths.items() if has < caps[place]]):
-            each = max(self.room // len(short), 1)
+        while self.available and (short := [place for place, has in self.lengths.items() if has < caps[place]]):
+            each = max(self.available // len(short), 1)
             for place in short:
-                more = min(each, self.room, caps[place] - self.lengths[place])
+                more = min(each, self.available, caps[place] - self.lengths[place])
                 self.lengths[place] += more
-                self.room -= more
+                self.available -= more
 
 
 def common_length(lengths: Iterable[int], budget: int) -> int | None:

@@ -155,12 +155,12 @@ class BoundSearch:
 def first_solution(profits: Sequence[int], weights: Sequence[int], capacity: int) -> tuple[CoreSolution, int]:
     """Return what fits in order of profit per weight, and the exact linear bound. The items do not all fit together."""
     taken = np.zeros(len(profits), np.bool_)
-    profit, room, first_miss = 0, capacity, len(profits)
+    profit, available, first_miss = 0, capacity, len(profits)
     for place, weight in enumerate(weights):
-        if weight <= room:
+        if weight <= available:
             taken[place] = True
             profit += profits[place]
-            room -= weight
+            available -= weight
         else:
             first_miss = min(first_miss, place)
     cut_profit, cut_weight = profits[first_miss], weights[first_miss]
@@ -183,8 +183,8 @@ def _best_exchange(problem: Knapsack, taken: ItemFlags) -> CoreSolution | None:
         return None
     outside = outside[np.lexsort((-problem.profits[outside], problem.weights[outside]))]
     highest = np.maximum.accumulate(problem.profits[outside])
-    room = problem.capacity - int(problem.weights[taken].sum()) + problem.weights[inside]
-    affordable = np.searchsorted(problem.weights[outside], room, side="right") - 1
+    available = problem.capacity - int(problem.weights[taken].sum()) + problem.weights[inside]
+    affordable = np.searchsorted(problem.weights[outside], available, side="right") - 1
     able = np.flatnonzero(affordable >= 0)
     if not len(able):
         return None

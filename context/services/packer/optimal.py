@@ -57,11 +57,11 @@ class OptimalPacker(TokenPacker):
             [scores[place] for place in weighty], [tokens[place] for place in weighty], budget, self._work_limit
         )
         taken = {weighty[position] for position in solution.taken}
-        room = budget - sum(tokens[place] for place in taken)
+        available = budget - sum(tokens[place] for place in taken)
         for place, score in enumerate(scores):
-            if score >= 0 and tokens[place] <= room and (score == 0 or tokens[place] == 0):
+            if score >= 0 and tokens[place] <= available and (score == 0 or tokens[place] == 0):
                 taken.add(place)
-                room -= tokens[place]
+                available -= tokens[place]
         return taken, solution.upper_bound - solution.profit
 
 

@@ -121,8 +121,8 @@ class _LinearOptimum:
         self.value = float(values[self._whole].sum())
         if fitting < len(order):
             self._cut = int(order[fitting])
-            room = problem.capacity - (int(loads[fitting - 1]) if fitting else 0)
-            self._share = room / int(problem.weights[self._cut])
+            available = problem.capacity - (int(loads[fitting - 1]) if fitting else 0)
+            self._share = available / int(problem.weights[self._cut])
             self.slope = float(values[self._cut]) / int(problem.weights[self._cut])
             self.value += self._share * float(values[self._cut])
 
@@ -178,8 +178,8 @@ def _choices(problem: Knapsack, gains: Floats) -> ItemFlags:
     """Return the items to take: those that gain, and of those that neither gain nor lose the first that fit."""
     is_tie = np.abs(gains) < TIE
     base = (gains > 0) & ~is_tie
-    room = problem.capacity - int(problem.weights[base].sum())
+    available = problem.capacity - int(problem.weights[base].sum())
     ties = np.flatnonzero(is_tie)
-    fitting = int(np.searchsorted(np.cumsum(problem.weights[ties]), room, side="right"))
+    fitting = int(np.searchsorted(np.cumsum(problem.weights[ties]), available, side="right"))
     base[ties[:fitting]] = True
     return base

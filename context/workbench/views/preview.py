@@ -134,7 +134,7 @@ def _comparison(request: HtmxRequest, form: PreviewForm, preview: Preview, own: 
             # Collapsed, and with space from the first run on, so that the page does not jump while a budget moves.
             named = {"title": "vs previous run", "address": f"?{before}", "is_folded": True}
     if earlier is None:
-        return {"has_room_for_change": True}
+        return {"has_no_earlier_run": True}
     return {"earlier": earlier, "change": PreviewDiff(earlier, preview, recorded_at), "versus": named}
 
 

@@ -62,17 +62,17 @@ class _Choice:
         parts = {part for number in self.taken for part in self._parts[number]}
         return [self._statements[number] for number in sorted(self.taken) if number not in parts]
 
-    def fill(self, room: int) -> None:
-        """Take the best statements that fit into `room` tokens."""
+    def fill(self, available: int) -> None:
+        """Take the best statements that fit into `available` tokens."""
         covered = {word for number in self.taken for word in self._weights[number]}
         days = {self._statements[number].stated_on for number in self.taken}
         closed = self._refused.union(self.taken)
         for number in in_time(sorted(set(range(len(self._statements))) - closed, key=self._order)):
             statement = self._statements[number]
             cost = self._cost(number) + (0 if statement.stated_on in days else HEADING_TOKENS)
-            if cost > room or (not statement.is_edited and self._new_share(number, covered) < NEW_SHARE_MIN):
+            if cost > available or (not statement.is_edited and self._new_share(number, covered) < NEW_SHARE_MIN):
                 continue
-            room -= cost
+            available -= cost
             self.taken.append(number)
             covered.update(self._weights[number])
             days.add(statement.stated_on)

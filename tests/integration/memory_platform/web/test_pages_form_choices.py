@@ -94,7 +94,7 @@ def test_numbers_of_candidates_and_included_memories_are_in_words(client: Client
 def test_named_profile_is_made_tuned_and_compared(client: Client, tenant: Tenant) -> None:
     made = client.post(page("budget-create", tenant), {"name": "short", "based_on": "default"}, follow=True)
     assert "Profile short created." in text_of(made)
-    typed = {"default_tokens": 300, "room_memories": "50", "unit_memories": "share", "levels": "0", "edited_from": 1}
+    typed = {"default_tokens": 300, "limit_memories": "50", "unit_memories": "share", "levels": "0", "edited_from": 1}
     typed["pinned_share"] = "0.25"
     client.post(page("budget", tenant, "short"), typed)
     with tenant_scope(tenant.pk):
@@ -133,7 +133,7 @@ def test_profile_that_cannot_be_made_is_answered_422(name: str, client: Client, 
 
 
 REFUSED_NUMBERS = [
-    ("room_focus", "-1"),
+    ("limit_focus", "-1"),
     ("levels", "a"),
     ("levels", "99"),
     ("receipt_days", "0"),

@@ -51,8 +51,8 @@ def test_parts_contain_everything_in_order_and_fit(texts: list[str], tokens_max:
     assert all(sum(len(piece.content) for piece in part) <= tokens_max for part in parts)
 
 
-def test_room_too_small_for_a_message_is_nonsense() -> None:
-    with pytest.raises(ValueError, match="too small"):
+def test_message_larger_than_the_available_tokens_is_an_error() -> None:
+    with pytest.raises(ValueError, match="too few tokens"):
         split_turns_to_fit([turn("word " * 200)], 50, lambda t: len(t.content))
 
 

@@ -37,9 +37,21 @@ def plan(turns, window=1000, policy=FEW, fixed=0, **given):
 GOLDEN = [
     ("a talk over its target is summarised", 1000, 0, 0, TALK, (), range(8), 1000, 1000, 160, ""),
     ("the directive counts", 1000, 100, 0, TALK, (), range(8), 1100, 1100, 160, ""),
-    ("a little room under the target bounds the summary", 1000, 200, 0, TALK, (), range(8), 1200, 1200, 100, ""),
-    ("no room under the target leaves half a summary", 1000, 300, 0, TALK, (), range(8), 1300, 1300, 80, ""),
-    ("no room but a little in the window leaves that", 1000, 600, 0, TALK, (), range(8), 1600, 1600, 72, ""),
+    ("few tokens below the target limit the summary", 1000, 200, 0, TALK, (), range(8), 1200, 1200, 100, ""),
+    ("no tokens below the target leave half a summary", 1000, 300, 0, TALK, (), range(8), 1300, 1300, 80, ""),
+    (
+        "no tokens below the target and few in the window leave those",
+        1000,
+        600,
+        0,
+        TALK,
+        (),
+        range(8),
+        1600,
+        1600,
+        72,
+        "",
+    ),
     ("half of the current summary is taken over too", 1000, 600, 300, TALK, (), range(8), 1600, 1600, 230, ""),
     ("a new summary takes over the room of the current one", 1000, 60, 60, TALK, (), range(8), 1060, 1060, 220, ""),
     ("masking alone is enough", 1000, 0, 0, TOOL, (2,), (), 1060, 372, 0, UNDER_TARGET),
@@ -118,7 +130,7 @@ def test_a_small_span_does_not_shrink_the_current_summary():
     ("turns", "fixed", "current", "at_most"),
     [
         pytest.param(TALK, 0, 0, 320, id="twice as long as planned"),
-        pytest.param(TALK, 560, 0, 112, id="what the window has room for"),
+        pytest.param(TALK, 560, 0, 112, id="what fits into the window"),
         pytest.param([plain(0, 150), *TALK[:2]], 0, 0, 75, id="half of the span"),
         pytest.param([plain(0, 150), *TALK[:2]], 90, 90, 120, id="planned where half of the span is less"),
     ],
@@ -142,7 +154,7 @@ def test_preserved_messages_that_fit_the_window_all_stay():
     turns = [plain(place, 160) for place in range(6)]
     policy = replace(FEW, preserve_messages=5)
     assert plan(turns, 1000, policy=policy).span_ids == (0,)
-    assert plan(turns, 1000, policy=policy, reserved_tokens=9).span_ids == (0, 1, 2, 3), "the next span has no room"
+    assert plan(turns, 1000, policy=policy, reserved_tokens=9).span_ids == (0, 1, 2, 3), "the next span does not fit"
 
 
 def test_reserved_tokens_lower_the_target() -> None:

@@ -120,7 +120,7 @@ def test_default_budget_is_the_window_without_reserve_and_safety(
 
 
 @pytest.mark.parametrize(
-    ("sections", "room"),
+    ("sections", "available"),
     [
         ({}, 250),
         ({"memories": {"share": 0.1}}, 250),
@@ -129,8 +129,8 @@ def test_default_budget_is_the_window_without_reserve_and_safety(
         ({"memories": {"share": 0.0}, "tenant_memo": {"share": 0.0}}, 0),
     ],
 )
-def test_memories_get_a_quarter_or_what_the_profile_gives_them(sections: dict[str, Any], room: int) -> None:
-    assert session_section_budgets(sections, 1000)["memories"] == {"tokens": room}
+def test_memories_get_a_quarter_or_what_the_profile_gives_them(sections: dict[str, Any], available: int) -> None:
+    assert session_section_budgets(sections, 1000)["memories"] == {"tokens": available}
 
 
 def test_results_follow_their_calls_and_the_newest_whole_unit_is_kept() -> None:

@@ -97,8 +97,8 @@ def test_small_budget_of_a_caller_is_divided_by_shares() -> None:
     shared = {"directive_cost": 0, "summary_cost": 0}
     own = SessionBudget(1_000, {}, turns, counted_for_memories=50, **shared)
     assert own.memory_tokens == 50, "all messages fit beside them"
-    roomy = SessionBudget(1_100, {}, turns, counted_for_memories=50, **shared)
-    assert roomy.memory_tokens == 100
+    generous = SessionBudget(1_100, {}, turns, counted_for_memories=50, **shared)
+    assert generous.memory_tokens == 100
     assert SessionBudget(1_000, {}, turns, counted_for_memories=None, **shared).memory_tokens == 250
 
 

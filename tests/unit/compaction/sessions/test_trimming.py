@@ -13,8 +13,8 @@ from tests.unit.conversations import call, conversations, plain, tool_result_tur
 TALK = [plain(place, 10) for place in range(5)]
 
 
-def kept(turns, room):
-    return [turn.id for turn in trim_to_newest_turns(turns, room).kept]
+def kept(turns, available):
+    return [turn.id for turn in trim_to_newest_turns(turns, available).kept]
 
 
 def test_the_newest_that_fit_stay_in_their_order():
@@ -72,10 +72,10 @@ def test_masked_outputs_are_shown_as_placeholder_and_compacted_ones_are_excluded
 
 
 @given(conversations(), st.integers(-10, 5000))
-def test_kept_turns_fit_and_consist_of_whole_units(turns, room):
-    trimmed = trim_to_newest_turns(turns, room)
+def test_kept_turns_fit_and_consist_of_whole_units(turns, available):
+    trimmed = trim_to_newest_turns(turns, available)
     assert trimmed.tokens == sum(turn.context_tokens for turn in trimmed.kept)
-    assert trimmed.tokens <= max(room, 0)
+    assert trimmed.tokens <= max(available, 0)
     assert sorted(turn.id for turn in (*trimmed.kept, *trimmed.excluded)) == [turn.id for turn in turns]
     assert list(trimmed.kept) == sorted(trimmed.kept, key=lambda turn: turn.id)
     for unit in tool_call_units(trimmed.kept):

@@ -40,8 +40,8 @@ def test_budget_is_never_negative_and_reports_when_it_is_constrained():
     long_text = "word " * 8_000
     full = CALCULATOR.calculate("gpt-4", [long_text])
     assert (full.available_tokens, full.is_constrained) == (0, True)
-    room = 8_192 - 1_228
-    for size in range(room - 260, room - 250):
+    available = 8_192 - 1_228
+    for size in range(available - 260, available - 250):
         budget = CALCULATOR.calculate("gpt-4", ["a" + " a" * (size - 1)])
         assert budget.message_tokens == size
         assert budget.is_constrained is (budget.available_tokens < 256)

@@ -21,7 +21,7 @@ def section_budgets(total: int, sections: dict[str, Any], uses: dict[str, int]) 
     allotment = SectionAllocation(total, ORDER, sections)
     found = []
     for section in ORDER:
-        found.append(allotment.room_for(section))
+        found.append(allotment.available_for(section))
         allotment.take(section, max(min(uses.get(section, 0), found[-1]), 0))
     return found
 
@@ -30,10 +30,11 @@ def test_shares_may_be_of_a_larger_whole() -> None:
     allotment = SectionAllocation(
         250, ("memo", "memories"), {"memories": {"share": 0.2}, "memo": {"share": 0.5}}, shares_of=1000
     )
-    assert allotment.room_for("memo") == 250
+    assert allotment.available_for("memo") == 250
     allotment.take("memo", 0)
     assert (
-        SectionAllocation(250, ("memories",), {"memories": {"share": 0.2}}, shares_of=1000).room_for("memories") == 200
+        SectionAllocation(250, ("memories",), {"memories": {"share": 0.2}}, shares_of=1000).available_for("memories")
+        == 200
     )
 
 
@@ -51,7 +52,7 @@ def test_unused_tokens_go_to_the_next() -> None:
     assert section_budgets(1000, sections, {"memo": 50, "summaries": 450})[:2] == [200, 450]
 
 
-def test_room_of_later_sections_is_set_aside() -> None:
+def test_tokens_of_later_sections_are_reserved() -> None:
     assert section_budgets(1000, {"memories": {"share": 0.5}}, {"memo": 5000}) == [500, 0, 0, 500]
 
 
@@ -73,9 +74,9 @@ def test_sections_together_never_take_more_than_the_whole(
     total: int, sections: dict[str, Any], uses: dict[str, int]
 ) -> None:
     found = section_budgets(total, sections, uses)
-    taken = [max(min(uses.get(section, 0), room), 0) for section, room in zip(ORDER, found, strict=True)]
+    taken = [max(min(uses.get(section, 0), available), 0) for section, available in zip(ORDER, found, strict=True)]
     assert sum(taken) <= max(total, 0)
-    assert all(0 <= room <= total for room in found) or total < 0
+    assert all(0 <= available <= total for available in found) or total < 0
 
 
 @given(st.integers(0, 5000), settings)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from context.assembly.candidates import gate_ranked_candidates, rank_candidates
 from context.assembly.layout import fit_whole_blocks, whole_block
-from context.assembly.packing import IncludedMemories, pack_memories, unused_room_warning
+from context.assembly.packing import IncludedMemories, pack_memories, unused_tokens_warning
 from context.receipts.results import BELOW_MINIMUM_SCORE, EXCLUDED_NEAR_DUPLICATE, KEPT, Section
 from context.services.assembly.near_duplicates import NearDuplicates
 from context.services.assembly.packing_settings import PackingSettings
@@ -244,7 +244,7 @@ def test_elastic_packing_excludes_nothing_that_fits_without_saying_why(
     whole = SectionBudget(tokens, 3, "gpt-4o", WordCounter())
     packing = PackingSettings(packer="elastic", pinned_share=share, fills_budget=fills)
     section = pack_memories(rank_candidates(candidates, SCORING), whole, packing)
-    warning = unused_room_warning("memories", section, packing, 3)
+    warning = unused_tokens_warning("memories", section, packing, 3)
     unused = tokens - section.tokens
     fitting = [row for row in section.omitted if min(row.tokens, packing.max_tokens) + 3 <= unused]
     assert (section.tokens <= tokens, len(section.blocks) + len(section.omitted)) == (True, len(candidates))

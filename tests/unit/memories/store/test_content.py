@@ -87,10 +87,10 @@ def test_depth_is_limited_and_never_overflows_the_stack():
 
 
 def test_size_limit_counts_utf8_bytes_of_compact_json():
-    room = MAX_METADATA_BYTES - len(json.dumps({"a": ""}, separators=(",", ":")))
-    check_metadata({"a": "é" * (room // 2)})
+    available = MAX_METADATA_BYTES - len(json.dumps({"a": ""}, separators=(",", ":")))
+    check_metadata({"a": "é" * (available // 2)})
     with pytest.raises(ContentError, match="bytes"):
-        check_metadata({"a": "é" * (room // 2 + 1)})
+        check_metadata({"a": "é" * (available // 2 + 1)})
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def test_every_form_of_the_console_is_a_platform_form() -> None:
         (SimulationForm, "target", "nan", "A number from 5 to 95 % of the window."),
         (BudgetProfileForm, "overfetch_ratio", "99", "A number from 1 to 10 × budget."),
         (BudgetProfileForm, "near_duplicate_threshold", "2", "A number from 0 to 1."),
-        (BudgetProfileForm, "room_memories", "-1", "A number, at least 0."),
+        (BudgetProfileForm, "limit_memories", "-1", "A number, at least 0."),
         (ScoringProfileForm, "pool_size", "1001", "A whole number from 0 to 1,000 candidates."),
         (MemoryEditForm, "confidence", "1.5", "A number from 0 to 1."),
         (MemoryFilterForm, "kind", "x" * 33, "At most 32 characters; it has 33."),

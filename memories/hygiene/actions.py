@@ -21,9 +21,9 @@ from memories.store.actions.edit import archive_memory, update_memory
 from memories.store.actions.replace import replace_memories
 from memories.store.bulk_rows import (
     archive_rows,
-    change_rows,
     lock_seen_rows,
     move_rows_back,
+    open_next_versions,
     restore_rows,
     undo_values,
 )
@@ -247,7 +247,7 @@ def _change_back(act: StoredAct, memories: Mapping[UUID, Memory], undo: StoredAc
         if field == bulk.MOVE.field:
             move_rows_back(rows, value, by=by, now=now)
         elif field != "archived_at":
-            change_rows(rows, field, value, now)
+            open_next_versions(rows, now, {field: value})
         elif value is None:
             restore_rows(rows, by=by, now=now)
         else:

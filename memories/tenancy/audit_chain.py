@@ -26,7 +26,7 @@ from memories.services.tenancy.audit_seals import (
 )
 from memories.services.time_limits import in_time
 from memories.tenancy.queries.audit import delete_audit_rows, lock_audit_seals, redact_audit_rows
-from memories.tenancy.scopes import maintenance_scope, tenant_scope
+from memories.tenancy.scopes import in_batches, maintenance_scope, tenant_scope
 from memories.tenancy.sweep_locks import tenants_in_turn
 from memory_platform.postgres.roles import logged_in_for_maintenance
 
@@ -90,14 +90,7 @@ def seal_audit_entries(*, now: datetime) -> int:
 @logged_in_for_maintenance()
 def seal_audit_entries_of(tenant_id: UUID, *, now: datetime) -> int:
     """Seal the waiting entries of a tenant in batches; return how many. Opens its own scopes."""
-    sealed = 0
-    for _ in in_time(count()):
-        with tenant_scope(tenant_id):
-            batch = _seal_batch(tenant_id, now)
-        sealed += batch
-        if batch < SEALED_BATCH:
-            break
-    return sealed
+    return in_batches(tenant_id, partial(_seal_batch, tenant_id, now), SEALED_BATCH)
 
 
 def _seal_batch(tenant_id: UUID, now: datetime) -> int:

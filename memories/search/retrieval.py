@@ -319,9 +319,9 @@ def _neighbours(
         around = [row for row in found if row.id.int in better]
         known = {row.id for row in found}
         reach, with_vectors = request.adjacent_turn_reach, request.with_vectors and bool(query.model)
-        sent = send_neighbours(request.scope, around, reach, query, ranks, known=found, with_vectors=with_vectors)
+        read = send_neighbours(request.scope, around, reach, query, ranks, known=found, with_vectors=with_vectors)
         scope.close()  # nothing else is read
-        near, vectors = sent.read()
+        near, vectors = read()
         neighbours = [row for row in near if row.id not in known]
         entry["rows"] = len(neighbours)
     return neighbours, vectors

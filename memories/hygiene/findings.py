@@ -131,16 +131,15 @@ class MemoryComparison:
 def memory_comparison(tenant_id: UUID, memory: Memory) -> MemoryComparison:
     """Return the open pairs of a memory, and whether it still has to be compared; inside a scope. Two queries."""
     pairs = MemoryPair.objects.for_tenant(tenant_id).open().of_memory(memory.pk).with_memories()
-    found = [_neighbour(pair, memory) for pair in pairs[:NEIGHBOURS_SHOWN_MAX]]
+    found = [
+        PairedMemory(rules.LISTS[pair.kind], pair.older if is_older else pair.newer, is_older)
+        for pair in pairs[:NEIGHBOURS_SHOWN_MAX]
+        for is_older in [pair.newer_id == memory.pk]
+    ]
     # Pairs with an archived memory stay until the next sweep; a replaced memory is archived.
     neighbours = [row for row in found if row.other.archived_at is None or row.list.kind == rules.REPLACED]
     is_waiting = memory.archived_at is None and UncomparedMemory.objects.for_tenant(tenant_id).is_waiting(memory.pk)
     return MemoryComparison(neighbours, is_waiting)
-
-
-def _neighbour(pair: MemoryPair, memory: Memory) -> PairedMemory:
-    is_older = pair.newer_id == memory.pk
-    return PairedMemory(rules.LISTS[pair.kind], pair.older if is_older else pair.newer, is_older)
 
 
 def hygiene_list_lengths(tenant_id: UUID, partition: str, *, reach: str = "", now: datetime) -> list[HygieneListLength]:

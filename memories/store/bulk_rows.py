@@ -44,11 +44,6 @@ def source_conflict() -> Conflict:
     return Conflict(SKIPPED_SOURCE, "Another live memory of this partition has the same source_id.", "source_id")
 
 
-def _summary_conflict(live_id: UUID) -> Conflict:
-    detail = f"Memory {live_id} is the live summary of the same session. Archive it before you restore another."
-    return Conflict(SKIPPED_SUMMARY, detail)
-
-
 def lock_seen_rows(
     tenant_id: UUID, action: BulkAction, seen: Mapping[UUID, int], kind: str
 ) -> tuple[list[Memory], "Counter[str]"]:
@@ -81,7 +76,8 @@ def restore_rows(rows: Sequence[Memory], *, by: Actor, now: datetime) -> None:
     """
     _refuse(unavailable_rows(rows, by=by, now=now))
     for live_id in other_live_summaries(rows, now).values():
-        raise _summary_conflict(live_id)
+        detail = f"Memory {live_id} is the live summary of the same session. Archive it before you restore another."
+        raise Conflict(SKIPPED_SUMMARY, detail)
     _unlink_successors(rows, now)
     open_next_versions(rows, now, {})
 

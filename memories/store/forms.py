@@ -297,10 +297,7 @@ class MemoryImportForm(PlatformForm):
         if not texts and not self.errors:
             self.add_error("file", "Select a file or paste text.")
         elif texts:
+            name = getattr(self.files.get("file"), "name", "")
             fields["text"] = texts[0]
-            fields["type"] = fields.get("type") or file_type_of(self._file_name(), texts[0])
+            fields["type"] = fields.get("type") or file_type_of(str(name), texts[0])
         return fields
-
-    def _file_name(self) -> str:
-        file = self.files.get("file")
-        return str(getattr(file, "name", ""))

@@ -203,8 +203,11 @@ def _check_and_store(tenant_id: UUID, now: datetime) -> bool:
     # skipped the start
     place = f"audit-check.{'whole' if is_whole else 'hourly'}.{tenant_id}"
     start = KnownSeal(*cache.get(place, (BEFORE_ALL.number, BEFORE_ALL.seal_hash)))
-    keep = partial(_keep_place, place)
-    state = check_audit_log(tenant_id, known=known, is_whole=is_whole, start=start, reached=keep)
+
+    def keep_place(seal: KnownSeal) -> None:
+        cache.set(place, (seal.number, seal.seal_hash), WHOLE_CHECK_INTERVAL.total_seconds())
+
+    state = check_audit_log(tenant_id, known=known, is_whole=is_whole, start=start, reached=keep_place)
     cache.delete(place)
     broken = state.broken
     values: dict[str, Any] = {
@@ -220,10 +223,6 @@ def _check_and_store(tenant_id: UUID, now: datetime) -> bool:
     with tenant_scope(tenant_id):
         AuditCheck.objects.update_or_create(tenant_id=tenant_id, defaults=values)
     return broken is not None
-
-
-def _keep_place(place: str, seal: KnownSeal) -> None:
-    cache.set(place, (seal.number, seal.seal_hash), WHOLE_CHECK_INTERVAL.total_seconds())
 
 
 def _needs_whole(before: AuditCheck, now: datetime) -> bool:

@@ -1,7 +1,7 @@
-"""Forms of API keys, the audit log and members, and the partition field that other forms share."""
+"""Forms of API keys, settings, the audit log and members, and the partition field that other forms share."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, cast
 
 from django import forms
 from django.core.exceptions import TooManyFieldsSent, ValidationError
@@ -46,6 +46,18 @@ class ApiKeyForm(PlatformForm):
         """Return the selected scope and those it includes."""
         scopes = [scope for scope, _ in self.SCOPES]
         return scopes[: scopes.index(self.cleaned_data["scope"]) + 1]
+
+
+class LanguageForm(PlatformForm):
+    """The language that a tenant's memories are searched in."""
+
+    language = forms.ChoiceField()
+    #: The language that the page showed.
+    replaces = forms.CharField()
+
+    def __init__(self, *args: Any, languages: Iterable[str], **options: Any) -> None:
+        super().__init__(*args, **options)
+        cast(forms.ChoiceField, self.fields["language"]).choices = [(name, name) for name in languages]
 
 
 class StoredNameField(forms.CharField):

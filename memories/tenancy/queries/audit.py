@@ -7,8 +7,7 @@ from uuid import UUID
 
 from django.db.models import Exists, OuterRef, Q
 
-from memories.services.tenancy.act_labels import verbs_named
-from memories.services.tenancy.audit_verbs import AGENT_TRAFFIC, READS, UNLISTED
+from memories.services.tenancy.act_labels import AGENT_TRAFFIC, READS, UNLISTED, verbs_named
 from memories.tenancy.queries.insertions import execute
 from memories.tenancy.queries.methods import rows_among, rows_by, rows_ordered_by
 from memories.tenancy.queries.rows import TenantRows

@@ -59,12 +59,13 @@ def measure_scope(scope: Any, vectors: Mapping[str, Any], model: str, *, is_wall
     """Return the times of the three methods, the share of the nearest that was found, and the plan of the search."""
     from django.db import connection
 
-    from memories.search.retrievers import NearestResult, SentVectorSearch, send_nearest, send_scope_size
+    from memories.search.queries.scope_size import send_scope_size
+    from memories.search.retrievers import NearestResult, SentVectorSearch, send_nearest
     from memories.services.search.planner import SearchMethod, SearchPlanReason, VectorPlan
     from memories.tenancy.scopes import tenant_scope
 
     def find_as_planned(vector: Any) -> NearestResult:
-        size = send_scope_size(scope, model)
+        size = send_scope_size(scope.present(), model)
         return send_nearest(scope, vector, model, TOKENS, wanted=WANTED, read_size=size).read()
 
     def find_with(plan: VectorPlan, vector: Any) -> NearestResult:

@@ -16,6 +16,7 @@ from memories.embeddings.providers import Embedder, EmbeddingError, EmbeddingVec
 from memories.search import retrievers
 from memories.search.queries.lexemes import send_query_lexemes
 from memories.search.queries.ranking import Ranking, send_pinned_memories
+from memories.search.queries.scope_size import send_scope_size
 from memories.search.queries.shared_results import shared_result
 from memories.services.search.admission import UNKNOWN_TOKENS, Admission
 from memories.services.search.filters import FilterCondition, FilterError, parse_filters
@@ -219,7 +220,7 @@ def _rank(
         sent_pinned = None if plain is None else send_pinned_memories(plain, tokens)
         # a past time is searched regardless of its size
         has_size = vector is not None and not scope.moment.reads_history
-        read_size = retrievers.send_scope_size(scope, query.model) if has_size else None
+        read_size = send_scope_size(scope.present(), query.model) if has_size else None
     nearest = matching = None
     if vector is not None and read_size is not None:
         nearest = retrievers.send_nearest(scope, vector, query.model, tokens, wanted=wanted, read_size=read_size)

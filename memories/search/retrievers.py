@@ -14,14 +14,13 @@ import numpy as np
 
 from memories.embeddings.providers import EmbeddingVectors
 from memories.models import Memory
-from memories.search.queries import ranking, scope_size
+from memories.search.queries import ranking
 from memories.search.queries.lexemes import read_query_lexemes
 from memories.search.queries.nearest import (
     MAX_INDEX_DIMENSION,
     VectorIndex,
     begin_index_scan,
     force_index_scan,
-    index_prefix,
     plan_by_values,
 )
 from memories.search.queries.ranking import Ranking, SentRanking
@@ -196,18 +195,6 @@ def send_nearest(
     if len(vector) > MAX_INDEX_DIMENSION:
         size = replace(size, index_rows=None)
     return SentVectorSearch.send(plan_vector_search(size, wanted=wanted), scope, vector, model, tokens, size)
-
-
-def send_scope_size(scope: SearchScope, model: str) -> Callable[[], ScopeSize]:
-    """Send the query for the number of rows in scope, by the counts of partitions, and for the index of the model."""
-    return scope_size.send_scope_size(
-        scope.tenant_id,
-        scope.path,
-        exact=scope.is_exact,
-        segments=scope.segments,
-        index=index_prefix(model),
-        now=scope.moment.at,
-    )
 
 
 @dataclass(frozen=True)

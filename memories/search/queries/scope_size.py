@@ -1,15 +1,12 @@
 """The size of a search scope by the folded counts of partitions plus pending changes (ADR-0077)."""
 
-from collections.abc import Callable, Hashable, Mapping
-from datetime import datetime
+from collections.abc import Callable, Hashable
 from time import monotonic
-from uuid import UUID
 
-from memories.search.queries.nearest import INDEX_FOUND, VectorIndex
+from memories.search.queries.nearest import INDEX_FOUND, VectorIndex, index_prefix
 from memories.search.queries.shared_results import send_shared
-from memories.services.partitions.paths import subtree_bounds
 from memories.services.search.planner import ScopeSize
-from memories.tenancy.queries.conditions import segment_paths
+from memories.tenancy.queries.plain_scope import PlainScope
 
 #: The minimum rows of a scope whose size is cached, for how long, and the maximum number of cached sizes (ADR-0238).
 KEPT_SECONDS, KEPT_ROWS_MIN, KEPT_MAX = 5.0, 20_000, 1_000
@@ -45,24 +42,20 @@ WHERE path IN (
 _kept: dict[Hashable, tuple[float, ScopeSize]] = {}
 
 
-def send_scope_size(
-    tenant_id: UUID, path: str, *, exact: bool, segments: Mapping[str, str], index: str, now: datetime
-) -> Callable[[], ScopeSize]:
-    """Send the query for the rows of a partition and the index with the prefix `index`; return what reads the size.
+def send_scope_size(scope: PlainScope, model: str) -> Callable[[], ScopeSize]:
+    """Send the query for the rows of a scope and the index of a model; return what reads the size.
 
     Pending changes are included. A large scope was counted at most `KEPT_SECONDS` ago. Its plan stays correct: rows
     that have expired since are excluded when the memories are read, and a new index contains the vectors of the former
     one.
     """
-    required = segment_paths(segments)
-    place = (tenant_id, path, exact, tuple(required), index)
+    values, index = scope.values, index_prefix(model)
+    place = (scope.tenant_id, scope.path, scope.is_exact, tuple(values.get("segments", ())), index)
     end, kept = _kept.get(place, (0.0, None))
     if kept is not None and monotonic() < end:
         return lambda: kept
-    low, high = ("", "") if exact else subtree_bounds(path)
-    values = {"tenant": tenant_id, "path": path, "low": low, "high": high, "is_exact": exact}
-    values |= {"segments": required, "index": index, "now": now}
-    within = _WITH_SEGMENTS if segments else _WITHIN
+    values |= {"is_exact": scope.is_exact, "index": index} | ({"low": "", "high": ""} if scope.is_exact else {})
+    within = _WITH_SEGMENTS if scope.segments else _WITHIN
     statement = _MEASURE.format(rows=within.format(here=_HERE), index=INDEX_FOUND)
     sent = send_shared(statement, values)
 

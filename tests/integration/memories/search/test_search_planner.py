@@ -20,12 +20,12 @@ from memories.models import Memory, MemoryEmbedding, PartitionCount, PartitionCo
 from memories.partitions.maintenance import fold_partition_counts
 from memories.search.queries.nearest import begin_index_scan, force_index_scan, index_prefix
 from memories.search.queries.ranking import send_nearest_vectors
+from memories.search.queries.scope_size import send_scope_size
 from memories.search.retrieval import Retrieval
 from memories.search.retrievers import (
     NearestResult,
     SentVectorSearch,
     send_nearest,
-    send_scope_size,
 )
 from memories.search.vector_index import vector_index
 from memories.services.partitions.paths import parse_partition
@@ -56,7 +56,7 @@ def scope_of(tenant: Tenant, path: str = "", **narrowed: Any) -> SearchScope:
 def rows_in(tenant: Tenant, path: str = "", **narrowed: Any) -> int:
     with tenant_scope(tenant.pk):
         scope = scope_of(tenant, path, **narrowed)
-        return send_scope_size(scope, MODEL)().rows
+        return send_scope_size(scope.present(), MODEL)().rows
 
 
 # --- Counts ---------------------------------------------------------------------------------------------------------
@@ -313,7 +313,7 @@ def test_large_scope_is_planned_along_the_index(tenant: Tenant, monkeypatch: pyt
     monkeypatch.setattr("memories.services.search.planner.SCAN_LIMIT_RATIO", 1_000)
     with tenant_scope(tenant.pk):
         scope, vector = scope_of(tenant), clustered(1, 4)[0]
-        size = send_scope_size(scope, MODEL)
+        size = send_scope_size(scope.present(), MODEL)
         found = send_nearest(scope, vector, MODEL, "tokens_o200k_base", wanted=20, read_size=size).read()
     plan = found.plan
     assert (plan["search"], plan["reason"], plan["rows_in_scope"]) == ("hnsw", "many_rows", 500)
@@ -366,8 +366,8 @@ def test_migrated_database_has_the_index_of_the_default_model(tenant: Tenant) ->
     assert get_embedder().name == MODEL
     with tenant_scope(tenant.pk):
         scope = scope_of(tenant)
-        assert send_scope_size(scope, MODEL)().index_rows is not None
-        assert send_scope_size(scope, "unknown")().index_rows is None
+        assert send_scope_size(scope.present(), MODEL)().index_rows is not None
+        assert send_scope_size(scope.present(), "unknown")().index_rows is None
 
 
 @pytest.mark.django_db(transaction=True)

@@ -233,6 +233,11 @@ class ApiKey(AbstractAPIKey):
     def __str__(self) -> str:
         return f"{self.name} ({self.prefix})"
 
+    @property
+    def folded_name(self) -> str:
+        """The name as tables order it."""
+        return str(self.name).casefold()
+
 
 class SignInFailures(models.Model):
     """Failed sign-ins of one account, address or pair of both; the key is a hash (ADR-0110)."""

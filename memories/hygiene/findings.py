@@ -63,14 +63,6 @@ class MemoryPairRow:
 
 
 @dataclass(frozen=True)
-class HygienePage:
-    """One page of a list; `last` is set if more rows follow."""
-
-    rows: Sequence[MemoryPairRow | MemoryFinding]
-    last: MemoryPair | MemoryFinding | None
-
-
-@dataclass(frozen=True)
 class MergeGroup:
     """A kept memory, those merged into it, and its new values."""
 
@@ -170,8 +162,10 @@ def comparison_backlog(tenant_id: UUID, partition: str = "") -> int:
 
 def hygiene_page(
     tenant_id: UUID, each: HygieneList, partition: str, sort: str, *, behind: tuple[Any, int] | None, now: datetime
-) -> HygienePage:
-    """Return one page of a list after `behind` (the sorted column's value, id); inside a scope.
+) -> tuple[Sequence[MemoryPairRow | MemoryFinding], MemoryPair | MemoryFinding | None]:
+    """Return a page of a list after `behind` (the sorted column's value, id), and its last row if more follow.
+
+    Inside a scope.
 
     Two queries, more only if most rows belong to archived memories. Each uses an index; one join with the memories
     would read and sort all rows, because row-level security hides row counts from the planner.
@@ -183,7 +177,7 @@ def hygiene_page(
         found = _live_rows(tenant_id, each, each.sorts[sort], behind, now)
     last = found[ROWS_PER_PAGE - 1] if len(found) > ROWS_PER_PAGE else None
     shown = found[:ROWS_PER_PAGE]
-    return HygienePage([_pair_row(row) for row in shown] if each.has_pairs else shown, last)
+    return [_pair_row(row) for row in shown] if each.has_pairs else shown, last
 
 
 def _live_rows(tenant_id: UUID, each: HygieneList, ordering: str, behind: Any, now: datetime) -> list[Any]:

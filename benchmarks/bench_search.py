@@ -59,9 +59,17 @@ def measure_scope(scope: Any, vectors: Mapping[str, Any], model: str, *, is_wall
     """Return the times of the three methods, the share of the nearest that was found, and the plan of the search."""
     from django.db import connection
 
-    from memories.search.retrievers import execute_vector_plan, find_nearest
+    from memories.search.queries.scope_size import send_scope_size
+    from memories.search.retrievers import NearestResult, SentVectorSearch, send_nearest
     from memories.services.search.planner import SearchMethod, SearchPlanReason, VectorPlan
     from memories.tenancy.scopes import tenant_scope
+
+    def find_as_planned(vector: Any) -> NearestResult:
+        size = send_scope_size(scope.present(), model)
+        return send_nearest(scope, vector, model, TOKENS, wanted=WANTED, read_size=size).read()
+
+    def find_with(plan: VectorPlan, vector: Any) -> NearestResult:
+        return SentVectorSearch.send(plan, scope, vector, model, TOKENS).read()
 
     times: dict[str, list[float]] = {"planned": [], "exact": [], "compared": []}
     recalls: list[float] = []
@@ -70,11 +78,11 @@ def measure_scope(scope: Any, vectors: Mapping[str, Any], model: str, *, is_wall
             cursor.execute("SET LOCAL max_parallel_workers_per_gather = 0")
         watch = Stopwatch(is_wall=is_wall)
         for vector in vectors.values():
-            elapsed, planned = watch.measure(partial(find_nearest, scope, vector, model, TOKENS, wanted=WANTED))
+            elapsed, planned = watch.measure(partial(find_as_planned, vector))
             limit, reads_memories = planned.plan["limit"], bool(scope.conditions)
             whole = VectorPlan(SearchMethod.EXACT, SearchPlanReason.FEW_ROWS, limit, reads_memories=reads_memories)
             times["planned"].append(elapsed)
-            elapsed, exact = watch.measure(partial(execute_vector_plan, whole, scope, vector, model, TOKENS))
+            elapsed, exact = watch.measure(partial(find_with, whole, vector))
             times["exact"].append(elapsed)
             rows = scope.sources()[0].nearest_to(vector, model).values_list("id", TOKENS)[: whole.limit]
             times["compared"].append(watch.measure(partial(list, rows))[0])

@@ -114,7 +114,8 @@ def recall_now(tenant_id: UUID, draw: random.Random) -> tuple[int, float, str]:
 
     from benchmarks.database import benchmark_scope
     from memories.embeddings.providers import get_embedder
-    from memories.search.retrievers import execute_vector_plan, find_nearest
+    from memories.search.queries.scope_size import send_scope_size
+    from memories.search.retrievers import SentVectorSearch, send_nearest
     from memories.services.search.planner import SearchMethod, SearchPlanReason, VectorPlan
     from memories.tenancy.scopes import tenant_scope
 
@@ -127,8 +128,10 @@ def recall_now(tenant_id: UUID, draw: random.Random) -> tuple[int, float, str]:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         with tenant_scope(tenant_id):
             for vector in vectors:
-                found = find_nearest(scope, vector, embedder.name, "tokens_o200k_base", wanted=NEAREST)
-                nearest = execute_vector_plan(exact, scope, vector, embedder.name, "tokens_o200k_base").rows
+                values = (scope, vector, embedder.name, "tokens_o200k_base")
+                size = send_scope_size(scope.present(), embedder.name)
+                found = send_nearest(*values, wanted=NEAREST, read_size=size).read()
+                nearest = SentVectorSearch.send(exact, *values).read().rows
                 plan = found.plan
                 if nearest:
                     shares.append(len(nearest.keys() & found.rows.keys()) / len(nearest))

@@ -119,7 +119,7 @@ def without_vector_index() -> Iterator[None]:
 
     with connections["owner"].cursor() as cursor:
         for model in models_to_index():
-            named = [f"{index_prefix(model.name)}%"]
+            named = [f"{index_prefix(model)}%"]
             cursor.execute("SELECT indexname FROM pg_indexes WHERE indexname LIKE %s", named)
             for (name,) in cursor.fetchall():
                 cursor.execute(f'DROP INDEX "{name}"')

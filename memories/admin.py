@@ -12,12 +12,13 @@ from rest_framework_api_key.models import APIKey
 
 from memories.models import ApiKey, AuditEntry, Membership, Tenant
 from memories.search.actions import set_tenant_language
-from memories.services.tenancy.tenant_names import TenantNameError, check_tenant_name
+from memories.services.tenancy.tenant_names import check_tenant_name
 from memories.store import admin as memory_admin  # noqa: F401 - registers the class
 from memories.tenancy.actions.api_keys import revoke_api_key
 from memories.tenancy.actions.operators import add_member, delete_operator, remove_member
 from memories.tenancy.actions.tenants import create_tenant
 from memories.tenancy.admin import TenantModelAdmin, by_now
+from memories.tenancy.forms import checked
 from memories.tenancy.queries.languages import text_search_configs
 from memories.tenancy.scopes import admin_write_scope, tenant_scope
 
@@ -67,10 +68,7 @@ class TenantAdminForm(ModelForm):
 
     def clean_name(self) -> str:
         """Return the name as the action stores it, or report why it is invalid."""
-        try:
-            return check_tenant_name(self.cleaned_data["name"])
-        except TenantNameError as error:
-            raise forms.ValidationError(error.detail, code=error.code) from error
+        return str(checked(check_tenant_name, self.cleaned_data["name"]))
 
 
 @admin.register(Tenant)

@@ -21,9 +21,9 @@ from memories.store.actions.edit import archive_memory, update_memory
 from memories.store.actions.replace import replace_memories
 from memories.store.bulk_rows import (
     archive_rows,
-    change_rows,
     lock_seen_rows,
     move_rows_back,
+    open_next_versions,
     restore_rows,
     undo_values,
 )
@@ -154,7 +154,8 @@ def undo_hygiene(
     would be skipped, `is_undo` for an undo that only `redo_hygiene` undoes.
     """
     act = _not_undone(tenant_id, act_id)
-    if act.act in _PERFORMED_AGAIN and _is_undo(act):
+    entries = AuditEntry.objects.for_tenant(tenant_id).with_id(act.pk).of_verbs([f"undo_{act.act}"])
+    if act.act in _PERFORMED_AGAIN and entries.exists():
         raise Conflict("is_undo", "This action is itself an undo. It can be undone on the Activity page.")
     ids = {*act.archived_ids, *(UUID(row["id"]) for row in (*act.kept, *act.changed))}
     memories = _locked(tenant_id, ids)
@@ -167,9 +168,12 @@ def undo_hygiene(
     for transferred in act.kept:
         if UUID(transferred["id"]) in memories:
             count += _restore_values(memories[UUID(transferred["id"])], transferred, by, now)
-    count += _mark_undone(act, now)
-    pairs = 0 if act.act == StoredAct.Act.REPLACE else len(act.pair_ids)
-    left = len(ids) + pairs + len(act.finding_ids) - count
+    if act.act == StoredAct.Act.REPLACE:
+        _mark(act, now)
+        left = len(ids) + len(act.finding_ids) - count
+    else:
+        count += _mark(act, None)
+        left = len(ids) + len(act.pair_ids) + len(act.finding_ids) - count
     if not count:
         raise Conflict("changed", f"{bulk.describe_not_undone(left)}.")
     act.undone_at = now
@@ -213,11 +217,6 @@ def _not_undone(tenant_id: UUID, act_id: UUID) -> StoredAct:
     return act
 
 
-def _is_undo(act: StoredAct) -> bool:
-    entries = AuditEntry.objects.for_tenant(act.tenant_id).with_id(act.pk)
-    return bool(entries.of_verbs([f"undo_{act.act}"]).exists())
-
-
 @transaction.atomic
 def undo_replacements(*, tenant_id: UUID, pair_ids: Collection[int], by: Actor, now: datetime) -> None:
     """Undo the replacements that listed these pairs, all or none. Raises as `undo_hygiene` does."""
@@ -247,7 +246,7 @@ def _change_back(act: StoredAct, memories: Mapping[UUID, Memory], undo: StoredAc
         if field == bulk.MOVE.field:
             move_rows_back(rows, value, by=by, now=now)
         elif field != "archived_at":
-            change_rows(rows, field, value, now)
+            open_next_versions(rows, now, {field: value})
         elif value is None:
             restore_rows(rows, by=by, now=now)
         else:
@@ -331,16 +330,12 @@ def _link(kept: Memory, merged: Sequence[Memory], by: Actor, now: datetime) -> l
 
 
 def _mark(act: StoredAct, at: datetime | None) -> int:
-    """Mark the action's findings as dismissed, or as open for None; return how many there are."""
+    """Mark the action's findings as dismissed, or as open for None; return how many there are.
+
+    The undo of a dismissal opens them, that of a replacement dismisses the pair that it made.
+    """
     found = ((MemoryPair.objects, act.pair_ids), (MemoryFinding.objects, act.finding_ids))
     return sum(rows.for_tenant(act.tenant_id).with_ids(ids).update(dismissed_at=at) for rows, ids in found if ids)
-
-
-def _mark_undone(act: StoredAct, now: datetime) -> int:
-    """Open the findings that the action dismissed and dismiss those that it made; return how many it had dismissed."""
-    is_replacement = act.act == StoredAct.Act.REPLACE
-    marked = _mark(act, now if is_replacement else None)
-    return 0 if is_replacement else marked
 
 
 def _audit(act: StoredAct, verb: str, memory_ids: Iterable[object], by: Actor, now: datetime) -> None:

@@ -39,8 +39,8 @@ class HygieneListsEndpoint(Endpoint):
         return Response(serializers.HygieneListsOutput({"results": lengths, "waiting": waiting}).data)
 
 
-class HygieneEndpointBase(Endpoint):
-    """The base of the endpoints of one list."""
+class HygieneListEndpoint(Endpoint):
+    """Read one list; act on its rows."""
 
     scopes = WRITE
 
@@ -49,10 +49,6 @@ class HygieneEndpointBase(Endpoint):
         if name not in LISTS:
             raise NotFound("not_found", f"There is no such list. Lists: {', '.join(LISTS)}.")
         return LISTS[name]
-
-
-class HygieneListEndpoint(HygieneEndpointBase):
-    """Read one list; act on its rows."""
 
     @list_operation("hygiene_list", serializers.HygieneRowOutput, 404, query=serializers.HygieneListInput)
     def get(self, request: Request, name: str) -> Response:
@@ -90,7 +86,8 @@ class HygieneListEndpoint(HygieneEndpointBase):
             effect = findings.hygiene_action_effect(
                 self.tenant_id, each, values["action"], ids, keep=values["keep"], now=self.now
             )
-            require_etag(request, lambda: _effect_etag(effect, self._locked(effect)))
+            changed = Memory.objects.for_tenant(self.tenant_id).with_ids(memory.pk for memory in effect.members)
+            require_etag(request, lambda: _effect_etag(effect, changed.locked()))
             if not values["dry_run"]:
                 act = perform_hygiene_action(
                     tenant_id=self.tenant_id, effect=effect, has_pairs=each.has_pairs, by=self.actor, now=self.now
@@ -98,11 +95,6 @@ class HygieneListEndpoint(HygieneEndpointBase):
         context = {"act_id": act and act.pk}
         headers = {"ETag": _effect_etag(effect, effect.members)} if values["dry_run"] else None
         return Response(serializers.HygieneActionOutput(effect, context=context).data, headers=headers)
-
-    def _locked(self, effect: HygieneActionEffect) -> Iterable[Memory]:
-        """Lock the memories of an effect and return them as they are now."""
-        ids = [memory.pk for memory in effect.members]
-        return Memory.objects.for_tenant(self.tenant_id).with_ids(ids).locked()
 
 
 def _effect_etag(effect: HygieneActionEffect, members: Iterable[Memory]) -> str:

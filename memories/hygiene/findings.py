@@ -63,14 +63,6 @@ class MemoryPairRow:
 
 
 @dataclass(frozen=True)
-class HygienePage:
-    """One page of a list; `last` is set if more rows follow."""
-
-    rows: Sequence[MemoryPairRow | MemoryFinding]
-    last: MemoryPair | MemoryFinding | None
-
-
-@dataclass(frozen=True)
 class MergeGroup:
     """A kept memory, those merged into it, and its new values."""
 
@@ -131,16 +123,15 @@ class MemoryComparison:
 def memory_comparison(tenant_id: UUID, memory: Memory) -> MemoryComparison:
     """Return the open pairs of a memory, and whether it still has to be compared; inside a scope. Two queries."""
     pairs = MemoryPair.objects.for_tenant(tenant_id).open().of_memory(memory.pk).with_memories()
-    found = [_neighbour(pair, memory) for pair in pairs[:NEIGHBOURS_SHOWN_MAX]]
+    found = [
+        PairedMemory(rules.LISTS[pair.kind], pair.older if is_older else pair.newer, is_older)
+        for pair in pairs[:NEIGHBOURS_SHOWN_MAX]
+        for is_older in [pair.newer_id == memory.pk]
+    ]
     # Pairs with an archived memory stay until the next sweep; a replaced memory is archived.
     neighbours = [row for row in found if row.other.archived_at is None or row.list.kind == rules.REPLACED]
     is_waiting = memory.archived_at is None and UncomparedMemory.objects.for_tenant(tenant_id).is_waiting(memory.pk)
     return MemoryComparison(neighbours, is_waiting)
-
-
-def _neighbour(pair: MemoryPair, memory: Memory) -> PairedMemory:
-    is_older = pair.newer_id == memory.pk
-    return PairedMemory(rules.LISTS[pair.kind], pair.older if is_older else pair.newer, is_older)
 
 
 def hygiene_list_lengths(tenant_id: UUID, partition: str, *, reach: str = "", now: datetime) -> list[HygieneListLength]:
@@ -171,8 +162,10 @@ def comparison_backlog(tenant_id: UUID, partition: str = "") -> int:
 
 def hygiene_page(
     tenant_id: UUID, each: HygieneList, partition: str, sort: str, *, behind: tuple[Any, int] | None, now: datetime
-) -> HygienePage:
-    """Return one page of a list after `behind` (the sorted column's value, id); inside a scope.
+) -> tuple[Sequence[MemoryPairRow | MemoryFinding], MemoryPair | MemoryFinding | None]:
+    """Return a page of a list after `behind` (the sorted column's value, id), and its last row if more follow.
+
+    Inside a scope.
 
     Two queries, more only if most rows belong to archived memories. Each uses an index; one join with the memories
     would read and sort all rows, because row-level security hides row counts from the planner.
@@ -184,7 +177,7 @@ def hygiene_page(
         found = _live_rows(tenant_id, each, each.sorts[sort], behind, now)
     last = found[ROWS_PER_PAGE - 1] if len(found) > ROWS_PER_PAGE else None
     shown = found[:ROWS_PER_PAGE]
-    return HygienePage([_pair_row(row) for row in shown] if each.has_pairs else shown, last)
+    return [_pair_row(row) for row in shown] if each.has_pairs else shown, last
 
 
 def _live_rows(tenant_id: UUID, each: HygieneList, ordering: str, behind: Any, now: datetime) -> list[Any]:

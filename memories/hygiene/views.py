@@ -136,19 +136,20 @@ def _list_page(request: HtmxRequest, each: HygieneList, sent: QueryDict) -> Http
 
 def _rows(request: HtmxRequest, each: HygieneList, fields: dict[str, Any], now: datetime) -> dict[str, Any]:
     behind = _place(request.GET.get("cursor"), each, fields["sort"])
-    found = findings.hygiene_page(request.tenant.id, each, fields["partition"], fields["sort"], behind=behind, now=now)
+    place = (fields["partition"], fields["sort"])
+    rows, last = findings.hygiene_page(request.tenant.id, each, *place, behind=behind, now=now)
     following = ""
-    if found.last is not None:
+    if last is not None:
         ordering = each.sorts[fields["sort"]]
-        value = getattr(found.last, ordering.removeprefix("-"))
-        cursor = write_cursor(CursorPosition(f"{each.kind} {ordering}", value, found.last.pk))
+        value = getattr(last, ordering.removeprefix("-"))
+        cursor = write_cursor(CursorPosition(f"{each.kind} {ordering}", value, last.pk))
         kept = {name: fields[name] for name in KEPT_IN_ADDRESS if fields[name]}
         following = urlencode({**kept, "cursor": cursor})
     return {
-        "page": found,
+        "rows": rows,
         "next_query": following,
         "is_behind": behind is not None,
-        "all_ids": urlencode([("id", row.id) for row in found.rows]),
+        "all_ids": urlencode([("id", row.id) for row in rows]),
     }
 
 

@@ -8,9 +8,8 @@ from django.db import models
 from django.db.models import F, Q
 
 from memories.models.tenancy import Tenant, unique
-from memories.services.tenancy.act_labels import act_label
+from memories.services.tenancy.act_labels import AGENT_TRAFFIC, UNLISTED, act_label
 from memories.services.tenancy.audit_seals import HASH_CHARACTERS
-from memories.services.tenancy.audit_verbs import AGENT_TRAFFIC, UNLISTED
 from memories.tenancy.queries.audit import (
     AuditCheckQuerySet,
     AuditEntryQuerySet,

@@ -13,9 +13,9 @@ from django.db.models.lookups import LessThanOrEqual
 from rest_framework_api_key.models import AbstractAPIKey
 
 from memories.search.queries.lexemes import CommonLexemeQuerySet
+from memories.tenancy.queries.accounts import SignInFailuresQuerySet
 from memories.tenancy.queries.api_keys import ApiKeyManager
 from memories.tenancy.queries.languages import DEFAULT_TEXT_SEARCH_CONFIG
-from memories.tenancy.queries.sign_ins import SignInFailuresQuerySet
 from memories.tenancy.queries.tenants import (
     InvitationQuerySet,
     MembershipQuerySet,
@@ -232,6 +232,11 @@ class ApiKey(AbstractAPIKey):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.prefix})"
+
+    @property
+    def folded_name(self) -> str:
+        """The name as tables order it."""
+        return str(self.name).casefold()
 
 
 class SignInFailures(models.Model):

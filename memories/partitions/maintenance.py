@@ -1,13 +1,11 @@
 """Scheduled folding of partition count changes, tenant by tenant; words of tenants that grew are counted again."""
 
-from itertools import count
 from uuid import UUID
 
 from memories.models import PartitionCount, PartitionCountChange
 from memories.search.languages import recount_common_lexemes
 from memories.services.search.planner import ALL_WORDS_ROWS
-from memories.services.time_limits import in_time
-from memories.tenancy.scopes import maintenance_scope, tenant_scope
+from memories.tenancy.scopes import in_batches, maintenance_scope, tenant_scope
 from memories.tenancy.sweep_locks import tenants_in_turn
 
 #: Maximum changes folded in one transaction.
@@ -40,12 +38,10 @@ def _doublings(tenant_id: UUID) -> int:
 
 def fold_counts_of(tenant_id: UUID) -> int:
     """Fold the count changes of one tenant; return how many. Opens its own scope."""
-    folded = 0
-    for _ in in_time(count()):
-        with tenant_scope(tenant_id):
-            batch = PartitionCountChange.objects.fold(tenant_id, FOLD_BATCH)
-            PartitionCount.objects.for_tenant(tenant_id).empty().delete()
-        folded += batch
-        if batch < FOLD_BATCH:
-            break
-    return folded
+
+    def fold_batch() -> int:
+        folded: int = PartitionCountChange.objects.fold(tenant_id, FOLD_BATCH)
+        PartitionCount.objects.for_tenant(tenant_id).empty().delete()
+        return folded
+
+    return in_batches(tenant_id, fold_batch, FOLD_BATCH)

@@ -1,5 +1,6 @@
 """Input and output serializers of partitions, summaries, the tenant memo, links and snapshots."""
 
+from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
@@ -8,7 +9,7 @@ from rest_framework import serializers
 from memories.models import PartitionSummary, TenantMemo
 from memories.partitions.actions import SNAPSHOT_NAME_CHARACTERS_MAX
 from memories.partitions.queries.changes import CHANGE_KINDS
-from memories.services.store.content import MAX_CONTENT_BYTES, check_content, normalise_content
+from memories.services.store.content import MAX_CONTENT_BYTES, CodedError, check_content, normalise_content
 from memories.services.tokens import ENCODINGS
 from memories.store.serializers.answers import MemoryTextOutput, TokenCountsOutput
 from memories.store.serializers.inputs import content_field, kind_field
@@ -153,22 +154,13 @@ class SnapshotInput(StrictSerializer):
     )
 
 
-class SnapshotReferenceError(ValueError):
-    """The text is neither `now` nor the id of a snapshot."""
-
-    code = "invalid_choice"
-    detail = "Must be `now` or the id of a snapshot."
-
-
 def _now_or_id(value: Any) -> UUID | None:
     if value == PRESENT_REFERENCE:
         return None
-    try:
-        if not isinstance(value, str) or len(value) != UUID_CHARACTERS:
-            raise SnapshotReferenceError
-        return UUID(value)
-    except ValueError as error:
-        raise SnapshotReferenceError from error
+    if isinstance(value, str) and len(value) == UUID_CHARACTERS:
+        with suppress(ValueError):
+            return UUID(value)
+    raise CodedError("invalid_choice", "Must be `now` or the id of a snapshot.")
 
 
 class SnapshotComparisonInput(PageInput):

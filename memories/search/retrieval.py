@@ -14,7 +14,9 @@ from uuid import UUID
 from memories.embeddings.embedders import embedder_of
 from memories.embeddings.providers import Embedder, EmbeddingError, EmbeddingVectors
 from memories.search import retrievers
-from memories.search.queries.ranking import Ranking
+from memories.search.queries.lexemes import send_query_lexemes
+from memories.search.queries.ranking import Ranking, send_pinned_memories
+from memories.search.queries.scope_size import send_scope_size
 from memories.search.queries.shared_results import shared_result
 from memories.services.search.admission import UNKNOWN_TOKENS, Admission
 from memories.services.search.filters import FilterCondition, FilterError, parse_filters
@@ -212,18 +214,22 @@ def _rank(
     scope, mode, tokens = request.scope, RetrievalMode(request.mode), request.gate.column
     vector = None if mode is RetrievalMode.LEXICAL else query.vector
     words = request.query if query.vector is None or mode is not RetrievalMode.VECTOR else None
-    model = query.model if vector is not None else ""
-    with second.sending():
-        sent = retrievers.SentLookups.send(scope, words, tokens, with_pinned=request.with_pinned, model=model)
+    plain = scope.plain() if request.with_pinned else None
+    with second.sending():  # the look-ups that do not depend on other results, so that they need one round trip
+        sent_words = None if words is None else send_query_lexemes(scope.tenant_id, words)
+        sent_pinned = None if plain is None else send_pinned_memories(plain, tokens)
+        # a past time is searched regardless of its size
+        has_size = vector is not None and not scope.moment.reads_history
+        read_size = send_scope_size(scope.present(), query.model) if has_size else None
     nearest = matching = None
-    if vector is not None and sent.size is not None:
-        nearest = retrievers.send_nearest(scope, vector, model, tokens, wanted=wanted, size=sent.size)
+    if vector is not None and read_size is not None:
+        nearest = retrievers.send_nearest(scope, vector, query.model, tokens, wanted=wanted, read_size=read_size)
         second.start_first()
-    if sent.lexemes is not None:
+    if sent_words is not None:
         has_own_plan = nearest is None or nearest.plan.search is SearchMethod.EXACT
         with second.sending():
             matching = retrievers.SentTextSearch.of_lexemes(
-                scope, sent.lexemes, tokens, wanted, has_own_plan=has_own_plan
+                scope, sent_words, tokens, wanted, has_own_plan=has_own_plan
             )
     by_vector: Ranking = {}
     by_text = matching.read_traced(trace) if matching is not None and second.is_open else {}
@@ -236,10 +242,10 @@ def _rank(
     if nearest is not None:
         by_vector = nearest.read_traced(trace)
     elif vector is not None:
-        by_vector = retrievers.rank_by_vector_in_history(scope, vector, model, tokens, trace)
+        by_vector = retrievers.rank_by_vector_in_history(scope, vector, query.model, tokens, trace)
     if matching is not None and not second.is_open:  # which the connection has run last
         by_text = matching.read_traced(trace)
-    pinned = retrievers.rank_pinned(scope, sent.pinned, tokens, trace) if request.with_pinned else {}
+    pinned = retrievers.rank_pinned(scope, sent_pinned, tokens, trace) if request.with_pinned else {}
     return _Ranked(by_vector, by_text, pinned, lexemes, early)
 
 
@@ -314,9 +320,9 @@ def _neighbours(
         around = [row for row in found if row.id.int in better]
         known = {row.id for row in found}
         reach, with_vectors = request.adjacent_turn_reach, request.with_vectors and bool(query.model)
-        sent = send_neighbours(request.scope, around, reach, query, ranks, known=found, with_vectors=with_vectors)
+        read = send_neighbours(request.scope, around, reach, query, ranks, known=found, with_vectors=with_vectors)
         scope.close()  # nothing else is read
-        near, vectors = sent.read()
+        near, vectors = read()
         neighbours = [row for row in near if row.id not in known]
         entry["rows"] = len(neighbours)
     return neighbours, vectors

@@ -4,7 +4,7 @@ The statements of two retrievers are sent before either result is read, so that 
 together (ADR-0150).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple, Self
@@ -14,18 +14,16 @@ import numpy as np
 
 from memories.embeddings.providers import EmbeddingVectors
 from memories.models import Memory
-from memories.search.queries import ranking, scope_size
-from memories.search.queries.lexemes import read_query_lexemes, send_query_lexemes
+from memories.search.queries import ranking
+from memories.search.queries.lexemes import read_query_lexemes
 from memories.search.queries.nearest import (
     MAX_INDEX_DIMENSION,
     VectorIndex,
     begin_index_scan,
     force_index_scan,
-    index_prefix,
     plan_by_values,
 )
-from memories.search.queries.ranking import Ranking, SentRanking, SentTextHits
-from memories.search.queries.scope_size import SentScopeSize
+from memories.search.queries.ranking import Ranking, SentRanking
 from memories.search.queries.shared_results import is_sharing
 from memories.services.search.fusion import MAX_CANDIDATES
 from memories.services.search.planner import (
@@ -56,28 +54,6 @@ def ranks_of(ranking: Ranking) -> dict[int, int]:
 
 
 @dataclass(frozen=True)
-class SentLookups:
-    """The look-ups that do not depend on other results, sent first so that they need only one round trip."""
-
-    lexemes: SentStatement | None
-    pinned: SentRanking | None
-    size: SentScopeSize | None
-
-    @classmethod
-    def send(cls, scope: SearchScope, query: str | None, tokens: str, *, with_pinned: bool, model: str) -> Self:
-        """Send the look-ups of a search: no lexemes without `query`, no size without the `model` of a vector.
-
-        Pinned memories of a scope that is not plain are read later; a past time is searched regardless of its size.
-        """
-        plain = scope.plain() if with_pinned else None
-        return cls(
-            None if query is None else send_query_lexemes(scope.tenant_id, query),
-            None if plain is None else ranking.send_pinned_memories(plain, tokens),
-            send_scope_size(scope, model) if model and not scope.moment.reads_history else None,
-        )
-
-
-@dataclass(frozen=True)
 class SentTextSearch:
     """A search by words; in a scope that is not plain, it runs when its result is read."""
 
@@ -85,7 +61,7 @@ class SentTextSearch:
     text: TextQuery
     tokens: str
     limit: int
-    hits: SentTextHits | None
+    read_hits: Callable[[], TextHits] | None
 
     @classmethod
     def send(cls, scope: SearchScope, text: TextQuery, tokens: str, limit: int = MAX_CANDIDATES) -> Self:
@@ -112,8 +88,8 @@ class SentTextSearch:
         """Wait for the memories."""
         if not self.text.matched:
             return {}
-        sent = self.hits
-        hits = sent.read() if sent is not None else _text_hits(self.text, self.tokens, self.scope.sources())
+        read = self.read_hits
+        hits = _text_hits(self.text, self.tokens, self.scope.sources()) if read is None else read()
         return rank_text_hits(hits, self.text, self.limit)
 
     def read_traced(self, plan: RetrievalTrace) -> Ranking:
@@ -142,9 +118,7 @@ def rank_by_text_with(scope: SearchScope, text: TextQuery, memory_id: UUID, toke
         own = Memory.objects.for_tenant(scope.tenant_id).of_memories([memory_id])
         hits = _text_hits(text, tokens, [*scope.sources(), own])
     else:
-        others, own_hits = (
-            ranking.send_text_hits(plain, text, tokens, memory_id=pk).read() for pk in (None, memory_id)
-        )
+        others, own_hits = (ranking.send_text_hits(plain, text, tokens, memory_id=pk)() for pk in (None, memory_id))
         high, low = divmod(memory_id.int, 1 << 64)
         is_other = (others["high"] != high) | (others["low"] != low)
         hits = np.concatenate([others[is_other], own_hits])
@@ -207,40 +181,20 @@ def rank_by_vector_in_history(
     return found
 
 
-def find_nearest(
-    scope: SearchScope, vector: EmbeddingVectors, model: str, tokens: str, *, wanted: int
-) -> NearestResult:
-    """Return the nearest live memories, as many as a fused order needs for its first `wanted`."""
-    return send_nearest(scope, vector, model, tokens, wanted=wanted, size=send_scope_size(scope, model)).read()
-
-
 def send_nearest(
-    scope: SearchScope, vector: EmbeddingVectors, model: str, tokens: str, *, wanted: int, size: SentScopeSize
+    scope: SearchScope,
+    vector: EmbeddingVectors,
+    model: str,
+    tokens: str,
+    *,
+    wanted: int,
+    read_size: Callable[[], ScopeSize],
 ) -> "SentVectorSearch":
-    """Send the query of `find_nearest` for a scope whose size is known."""
-    measured = read_scope_size(scope, size, len(vector))
-    return SentVectorSearch.send(plan_vector_search(measured, wanted=wanted), scope, vector, model, tokens, measured)
-
-
-def send_scope_size(scope: SearchScope, model: str) -> SentScopeSize:
-    """Send the query for the number of rows in scope, by the counts of partitions, and for the index of the model."""
-    return scope_size.send_scope_size(
-        scope.tenant_id,
-        scope.path,
-        exact=scope.is_exact,
-        segments=scope.segments,
-        index=index_prefix(model),
-        now=scope.moment.at,
-    )
-
-
-def read_scope_size(scope: SearchScope, sent: SentScopeSize, dimension: int) -> ScopeSize:
-    """Return the size of a scope whose query was sent, for vectors of a dimension."""
-    counted = sent.read()
-    size = ScopeSize(counted.rows, None, bool(scope.conditions), has_expired=counted.has_expired)
-    if counted.index is None or dimension > MAX_INDEX_DIMENSION:
-        return size
-    return replace(size, index_rows=counted.index.rows, index_bound=counted.index.bound)
+    """Send the query for the nearest live memories, as many as a fused order needs for its first `wanted`."""
+    size = replace(read_size(), is_filtered=bool(scope.conditions))
+    if len(vector) > MAX_INDEX_DIMENSION:
+        size = replace(size, index_rows=None)
+    return SentVectorSearch.send(plan_vector_search(size, wanted=wanted), scope, vector, model, tokens, size)
 
 
 @dataclass(frozen=True)
@@ -334,13 +288,6 @@ class SentVectorSearch:
             if len(found) >= plan.min_rows or read < plan.limit_with_spare:
                 return _first(found, plan.limit)
         return ranking.nearest_memories(plain, self.vector, self.model, self.tokens, plan.limit)
-
-
-def execute_vector_plan(
-    plan: VectorPlan, scope: SearchScope, vector: EmbeddingVectors, model: str, tokens: str
-) -> NearestResult:
-    """Search as planned, and wait for it."""
-    return SentVectorSearch.send(plan, scope, vector, model, tokens).read()
 
 
 def _first(ranked: Ranking, count: int) -> Ranking:

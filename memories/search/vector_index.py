@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from enum import StrEnum
 from time import monotonic
 from uuid import UUID
@@ -64,21 +63,13 @@ class VectorIndexState(StrEnum):
     BUSY = "busy"
 
 
-@dataclass(frozen=True)
-class IndexedModel:
-    """A model and the dimension of its vectors."""
-
-    name: str
-    dimension: int
-
-
-def models_to_index() -> list[IndexedModel]:
-    """Return the default model and those that tenants use, except those too large for an index."""
+def models_to_index() -> dict[str, int]:
+    """Return the dimension of the default model and of those that tenants use, except those too large for an index."""
     with maintenance_scope():
         used = {row["name"]: row["dimension"] for row in EmbeddingModel.objects.usage()}
     default = default_model()
     models = {default.name: default.dimension} | used
-    return [IndexedModel(*item) for item in models.items() if item[1] <= MAX_INDEX_DIMENSION]
+    return {name: dimension for name, dimension in models.items() if dimension <= MAX_INDEX_DIMENSION}
 
 
 def ensure_vector_index(model: str, dimension: int, *, database: str, is_rebuilt: bool = False) -> VectorIndexState:
@@ -94,7 +85,7 @@ def ensure_vector_index(model: str, dimension: int, *, database: str, is_rebuilt
             return VectorIndexState.BUSY
         if not is_rebuilt and vector_index(model) is not None:
             return VectorIndexState.PRESENT
-        _build(database, IndexedModel(model, dimension))
+        _build(database, model, dimension)
         return VectorIndexState.BUILT
 
 
@@ -105,32 +96,32 @@ def extend_vector_indexes(*, owner: str | None) -> int:
     """
     # insertions of several workers do not disturb each other
     with _index_lock(owner) if owner else nullcontext(True) as is_alone:
-        return sum(_extend(model, owner) for model in models_to_index()) if is_alone else 0
+        return sum(_extend(*model, owner) for model in models_to_index().items()) if is_alone else 0
 
 
-def _extend(model: IndexedModel, owner: str | None) -> int:
-    index = vector_index(model.name)
+def _extend(model: str, dimension: int, owner: str | None) -> int:
+    index = vector_index(model)
     if index is None:
         return 0
     with maintenance_scope():
-        tails = MemoryEmbedding.objects.tails(model.name, index.bound)
-    tail, name = sum(tails.values()), f"memories.vector-tail.{model.name}"
+        tails = MemoryEmbedding.objects.tails(model, index.bound)
+    tail, name = sum(tails.values()), f"memories.vector-tail.{model}"
     former = int(cache.get(name, 0))
     cache.set(name, tail, FORMER_TAIL_SECONDS)
     step = next_tail_step(tail=tail, former_tail=former, indexed=index.rows, can_rebuild=owner is not None)
     if step is TailStep.REBUILD and owner is not None:
-        _build(owner, model)
+        _build(owner, model, dimension)
         return tail
-    return _insert_tails(model.name, index, tails) if step is TailStep.INSERT else 0
+    return _insert_tails(model, index, tails) if step is TailStep.INSERT else 0
 
 
 def tail_lengths() -> dict[str, int]:
     """Return by model the number of vectors that its index does not contain yet."""
     lengths = {}
     for model in models_to_index():
-        if (index := vector_index(model.name)) is not None:
+        if (index := vector_index(model)) is not None:
             with maintenance_scope():
-                lengths[model.name] = sum(MemoryEmbedding.objects.tails(model.name, index.bound).values())
+                lengths[model] = sum(MemoryEmbedding.objects.tails(model, index.bound).values())
     return lengths
 
 
@@ -177,23 +168,23 @@ def _index_lock(database: str) -> Iterator[bool]:
                 cursor.execute("SELECT pg_advisory_unlock(%s)", [BUILD_LOCK])
 
 
-def _build(database: str, model: IndexedModel) -> None:
+def _build(database: str, model: str, dimension: int) -> None:
     """Build an index of all vectors so far, then drop the former ones, valid or not."""
-    prefix, table = index_prefix(model.name), MemoryEmbedding._meta.db_table
+    prefix, table = index_prefix(model), MemoryEmbedding._meta.db_table
     with maintenance_scope():
         index = VectorIndex(rows=0, bound=MemoryEmbedding.objects.last_id())
     name = f"{prefix}{index.bound}"
     parts = {
         "table": sql.Identifier(table),
         "memories": sql.Identifier(Memory._meta.db_table),
-        "dimension": sql.Literal(model.dimension),
-        "model": sql.Literal(model.name),
+        "dimension": sql.Literal(dimension),
+        "model": sql.Literal(model),
         "part": sql.SQL(index.contains("")),
         "width": sql.Literal(EF_CONSTRUCTION),
     }
     with connections[database].cursor() as cursor:
         # the bound is at least the number of vectors
-        kibibytes = sql.Literal(index.bound * (BUILT_BYTES + 2 * model.dimension) // 1024)
+        kibibytes = sql.Literal(index.bound * (BUILT_BYTES + 2 * dimension) // 1024)
         cursor.execute(sql.SQL(_MEMORY).format(kibibytes=kibibytes))
         cursor.execute(_EXISTING, [table, prefix])
         former = [found for (found,) in cursor.fetchall()]

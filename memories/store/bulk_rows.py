@@ -20,7 +20,6 @@ from memories.services.search.lexemes import search_columns
 from memories.services.store.bulk import SKIPPED_DUPLICATE, SKIPPED_SOURCE, SKIPPED_SUMMARY, BulkAction, skip_reason
 from memories.services.store.drafts import SUPERSEDES
 from memories.store.live_rows import (
-    LiveKey,
     archive_expired,
     duplicate_key,
     ensure_partitions,
@@ -43,11 +42,6 @@ def duplicate_conflict() -> Conflict:
 def source_conflict() -> Conflict:
     """Return the error for a `source_id` that a live memory of the partition already has."""
     return Conflict(SKIPPED_SOURCE, "Another live memory of this partition has the same source_id.", "source_id")
-
-
-def _summary_conflict(live_id: UUID) -> Conflict:
-    detail = f"Memory {live_id} is the live summary of the same session. Archive it before you restore another."
-    return Conflict(SKIPPED_SUMMARY, detail)
 
 
 def lock_seen_rows(
@@ -80,9 +74,10 @@ def restore_rows(rows: Sequence[Memory], *, by: Actor, now: datetime) -> None:
 
     A replaced row is valid again without a gap; the links from its successors end.
     """
-    _refuse(_duplicates_and_sources(rows, by=by, now=now))
+    _refuse(unavailable_rows(rows, by=by, now=now))
     for live_id in other_live_summaries(rows, now).values():
-        raise _summary_conflict(live_id)
+        detail = f"Memory {live_id} is the live summary of the same session. Archive it before you restore another."
+        raise Conflict(SKIPPED_SUMMARY, detail)
     _unlink_successors(rows, now)
     open_next_versions(rows, now, {})
 
@@ -95,27 +90,16 @@ def _unlink_successors(rows: Sequence[Memory], now: datetime) -> None:
         links.filter(target_id__in=replaced).update(recorded_to=Greatest(Value(now), "recorded_from"))
 
 
-def change_rows(rows: Sequence[Memory], field: str, value: Any, now: datetime) -> None:
-    """Set a field other than text and partition, each row in a new version."""
-    open_next_versions(rows, now, {field: value})
-
-
-def move_rows(rows: Sequence[Memory], path: str, now: datetime) -> None:
+def move_rows(rows: Sequence[Memory], partition: Partition, now: datetime) -> None:
     """Put rows into a partition, each in a new version. Raises `Conflict` `duplicate`."""
-    partition = ensure_partitions(rows[0].tenant_id, [parse_partition(path)])[path]
-    open_next_versions(rows, now, {"partition_id": partition.pk, "partition_path": path})
+    open_next_versions(rows, now, {"partition_id": partition.pk, "partition_path": partition.path})
 
 
 def move_rows_back(rows: Sequence[Memory], path: str, *, by: Actor, now: datetime) -> None:
     """Put rows into a partition that they left. Raises `Conflict` `duplicate` or `source_taken`."""
     partition = ensure_partitions(rows[0].tenant_id, [parse_partition(path)])[path]
-    _refuse(unmovable_rows(rows, partition, by=by, now=now))
-    move_rows(rows, path, now)
-
-
-def unmovable_rows(rows: Sequence[Memory], partition: Partition, *, by: Actor, now: datetime) -> dict[UUID, str]:
-    """Return skip reasons: a live memory of the partition, or an earlier row, has the text or the `source_id`."""
-    return _unavailable_rows(rows, {row.pk: (partition.pk, row.content_hash, row.source_id) for row in rows}, by, now)
+    _refuse(unavailable_rows(rows, partition, by=by, now=now))
+    move_rows(rows, partition, now)
 
 
 def unrestorable_rows(rows: Sequence[Memory], *, by: Actor, now: datetime) -> dict[UUID, str]:
@@ -123,13 +107,9 @@ def unrestorable_rows(rows: Sequence[Memory], *, by: Actor, now: datetime) -> di
 
     Or the row is a session summary, and another summary of the session is live.
     """
-    taken = _duplicates_and_sources(rows, by=by, now=now)  # first, because it locks the partitions
+    taken = unavailable_rows(rows, by=by, now=now)  # first, because it locks the partitions
     left = [row for row in rows if row.pk not in taken]
     return taken | dict.fromkeys(other_live_summaries(left, now), SKIPPED_SUMMARY)
-
-
-def _duplicates_and_sources(rows: Sequence[Memory], *, by: Actor, now: datetime) -> dict[UUID, str]:
-    return _unavailable_rows(rows, {row.pk: duplicate_key(row) for row in rows}, by, now)
 
 
 def _refuse(reasons: Mapping[UUID, str]) -> None:
@@ -137,12 +117,16 @@ def _refuse(reasons: Mapping[UUID, str]) -> None:
         raise duplicate_conflict() if reason == SKIPPED_DUPLICATE else source_conflict()
 
 
-def _unavailable_rows(
-    rows: Sequence[Memory], keys: Mapping[UUID, LiveKey], by: Actor, now: datetime
+def unavailable_rows(
+    rows: Sequence[Memory], partition: Partition | None = None, *, by: Actor, now: datetime
 ) -> dict[UUID, str]:
-    """Return skip reasons of rows that would get these keys. Archives expired holders and locks the partitions."""
+    """Return skip reasons: a live memory of the partition, or an earlier row, has the text or the `source_id`.
+
+    The partition is that of each row, if none is given. Archives expired holders and locks the partitions.
+    """
     if not rows:
         return {}
+    keys = {row.pk: (partition.pk if partition else row.partition_id, *duplicate_key(row)[1:]) for row in rows}
     holders = {*source_holders(rows[0].tenant_id, keys.values())}
     holders |= {*unarchived_rows_by_key(rows[0].tenant_id, keys.values()).values()}
     expired = archive_expired(list(holders), by=by, now=now)

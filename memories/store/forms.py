@@ -1,5 +1,6 @@
 """Forms of memories: filter, edit, merge and bulk actions."""
 
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 from uuid import UUID
@@ -15,7 +16,7 @@ from memories.services.partitions.paths import parse_partition
 from memories.services.store.bulk import BULK_CHANGE_KIND, BULK_MEMORIES_MAX, LISTED_ACTIONS, MOVE
 from memories.services.store.content import check_content, check_metadata, normalise_content
 from memories.services.store.drafts import MAX_LABEL_CHARACTERS, NewMemory, is_kind_name
-from memories.services.store.import_export_files import FILE_TYPES, ImportFileError, file_type_of, unpack_text
+from memories.services.store.import_export_files import FILE_TYPES, file_type_of, unpack_text
 from memories.tenancy.forms import PartitionField, checked, with_unix_line_ends
 from memory_platform.web.forms import PlatformForm
 
@@ -282,11 +283,8 @@ class MemoryImportForm(PlatformForm):
         return with_unix_line_ends(self.cleaned_data["pasted"])
 
     def clean_packed(self) -> str:
-        packed = self.cleaned_data["packed"]
-        try:
-            return unpack_text(packed, settings.DATA_UPLOAD_MAX_MEMORY_SIZE) if packed else ""
-        except ImportFileError as error:
-            raise ValidationError(error.detail, code=error.code) from error
+        unpack = partial(unpack_text, bytes_max=settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
+        return str(checked(unpack, self.cleaned_data["packed"])) if self.cleaned_data["packed"] else ""
 
     def clean(self) -> dict[str, Any]:
         """Add `text` and its `type`."""
@@ -297,10 +295,7 @@ class MemoryImportForm(PlatformForm):
         if not texts and not self.errors:
             self.add_error("file", "Select a file or paste text.")
         elif texts:
+            name = getattr(self.files.get("file"), "name", "")
             fields["text"] = texts[0]
-            fields["type"] = fields.get("type") or file_type_of(self._file_name(), texts[0])
+            fields["type"] = fields.get("type") or file_type_of(str(name), texts[0])
         return fields
-
-    def _file_name(self) -> str:
-        file = self.files.get("file")
-        return str(getattr(file, "name", ""))

@@ -1,7 +1,7 @@
 """Memories at a point in time: current rows, and superseded rows for the past (ADR-0094). Call inside a scope."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from operator import itemgetter
@@ -84,6 +84,10 @@ class Candidate(Mapping[str, Any]):
         return self.__dict__.get(name, default)
 
 
+#: Candidates, and the vectors of those that have one.
+_WithVectors = tuple[list[Candidate], dict[UUID, EmbeddingVectors]]
+
+
 @dataclass(frozen=True)
 class CandidateRanks:
     """How a search found memories, by the integers of their ids: rank in each retriever, and the fused score."""
@@ -110,29 +114,18 @@ def read_candidates(
 
 
 @dataclass(frozen=True)
-class _SentRows:
-    """Rows whose statement was sent; in a scope that is not plain, they have already been read."""
+class SentCandidates:
+    """The candidates of `keys`, in their order; those of a scope that is not plain have already been read."""
 
     query: CandidateQuery
     ranks: CandidateRanks
-    rows: SentStatement | None = None
-    read_already: tuple[list[Candidate], dict[UUID, EmbeddingVectors]] = field(default_factory=lambda: ([], {}))
+    keys: Sequence[int]
+    sent: SentStatement | _WithVectors
 
-    def _received(self) -> tuple[list[Candidate], dict[UUID, EmbeddingVectors]]:
-        if self.rows is None:
-            return self.read_already
-        return _plain_candidates(self.rows.rows(), self.query.lexemes, self.ranks)
-
-
-@dataclass(frozen=True)
-class SentCandidates(_SentRows):
-    """The candidates of `keys`, in their order."""
-
-    keys: Sequence[int] = ()
-
-    def read(self) -> tuple[list[Candidate], dict[UUID, EmbeddingVectors]]:
+    def read(self) -> _WithVectors:
         """Wait for the candidates and their vectors; a pipelined scope may have been closed before."""
-        candidates, vectors = self._received()
+        sent = self.sent
+        candidates, vectors = sent if isinstance(sent, tuple) else _received(sent, self.query, self.ranks)
         found = {candidate.id.int: candidate for candidate in candidates}
         return [found[key] for key in self.keys if key in found], vectors
 
@@ -146,16 +139,13 @@ def send_candidates(
     """
     keys = list(ids)
     if not keys:
-        return SentCandidates(query, ranks)
+        return SentCandidates(query, ranks, keys, ([], {}))
     if (plain := scope.plain()) is not None:
         sent = send_plain_candidates(plain, keys, **vars(query), with_vectors=with_vectors)
-        return SentCandidates(query, ranks, sent, keys=keys)
+        return SentCandidates(query, ranks, keys, sent)
     wanted = [UUID(int=key) for key in keys]
     sources = (source.of_memories(wanted) for source in scope.sources())
-    candidates = [candidate for source in sources for candidate in _candidates(source, query, ranks)]
-    versions = {candidate.id: candidate.version for candidate in candidates} if with_vectors else {}
-    read_already = candidates, read_vectors(scope.tenant_id, versions, query.model)
-    return SentCandidates(query, ranks, read_already=read_already, keys=keys)
+    return SentCandidates(query, ranks, keys, _read(scope, sources, query, ranks, with_vectors=with_vectors))
 
 
 def read_candidate_of_any_state(
@@ -164,16 +154,6 @@ def read_candidate_of_any_state(
     """Return the current version of a memory as a candidate, also an archived or expired one, or one out of scope."""
     rows = Memory.objects.for_tenant(scope.tenant_id).of_memories([memory_id]).with_end(scope.moment)
     return next(_candidates(rows, query, ranks))
-
-
-class SentNeighbours(_SentRows):
-    """The neighbours of candidates."""
-
-    def read(self) -> tuple[list[Candidate], dict[UUID, EmbeddingVectors]]:
-        """Wait for the memories, by position, and their vectors; a pipelined scope may have been closed before."""
-        found, vectors = self._received()
-        found.sort(key=lambda row: (row.partition_path, row.session, row.position, row.created_at, row.id))
-        return found[:MAX_CANDIDATES], vectors
 
 
 def send_neighbours(
@@ -185,24 +165,42 @@ def send_neighbours(
     *,
     known: Sequence[Candidate],
     with_vectors: bool,
-) -> SentNeighbours:
+) -> Callable[[], _WithVectors]:
     """Send the query for the memories within `reach` positions of given ones, at most `MAX_CANDIDATES`.
 
-    In a plain scope, those in `known` are excluded. With `with_vectors`, also for the vectors (as `read_vectors`) of
-    those that have one.
+    Return what waits for them, by position, and their vectors; a pipelined scope may have been closed before. In a
+    plain scope, those in `known` are excluded. With `with_vectors`, also for the vectors (as `read_vectors`) of those
+    that have one.
     """
     places = {(row.partition_path, row.session, row.position) for row in around if row.session}
     spans = spans_around(((path, session, at) for path, session, at in places if at is not None), reach)
     if not spans:
-        return SentNeighbours(query, ranks)
+        return lambda: ([], {})
     if (plain := scope.plain()) is not None:
         keys = [row.id.int for row in known]
         sent = send_plain_neighbours(plain, spans, keys, **vars(query), with_vectors=with_vectors)
-        return SentNeighbours(query, ranks, sent)
+        return lambda: _by_position(*_received(sent, query, ranks))
     sources = (rows.in_spans(scope.tenant_id, spans)[:MAX_CANDIDATES] for rows in scope.sources())
+    found = _by_position(*_read(scope, sources, query, ranks, with_vectors=with_vectors))
+    return lambda: found
+
+
+def _by_position(found: list[Candidate], vectors: dict[UUID, EmbeddingVectors]) -> _WithVectors:
+    found.sort(key=lambda row: (row.partition_path, row.session, row.position, row.created_at, row.id))
+    return found[:MAX_CANDIDATES], vectors
+
+
+def _read(
+    scope: SearchScope,
+    sources: Iterable[CandidateRows],
+    query: CandidateQuery,
+    ranks: CandidateRanks,
+    *,
+    with_vectors: bool,
+) -> _WithVectors:
     found = [candidate for rows in sources for candidate in _candidates(rows, query, ranks)]
     versions = {row.id: row.version for row in found} if with_vectors else {}
-    return SentNeighbours(query, ranks, None, (found, read_vectors(scope.tenant_id, versions, query.model)))
+    return found, read_vectors(scope.tenant_id, versions, query.model)
 
 
 def read_vectors(tenant_id: UUID, versions: Mapping[UUID, int], model: str) -> dict[UUID, EmbeddingVectors]:
@@ -316,15 +314,14 @@ def read_summary(scope: SearchScope, summary_id: UUID) -> PartitionSummary | Non
     return summary
 
 
-def _plain_candidates(
-    rows: Sequence[Sequence[Any]], lexemes: Sequence[str], ranks: CandidateRanks
-) -> tuple[list[Candidate], dict[UUID, EmbeddingVectors]]:
-    candidates = [_plain_candidate(row, lexemes, ranks) for row in rows]
-    sent = [row[-1] for row in rows]
-    having = [one.id for one, vector in zip(candidates, sent, strict=True) if vector is not None]
+def _received(sent: SentStatement, query: CandidateQuery, ranks: CandidateRanks) -> _WithVectors:
+    rows = sent.rows()
+    candidates = [_plain_candidate(row, query.lexemes, ranks) for row in rows]
+    having = [(one.id, row[-1]) for one, row in zip(candidates, rows, strict=True) if row[-1] is not None]
     if not having:
         return candidates, {}
-    return candidates, dict(zip(having, half_vectors([each for each in sent if each is not None]), strict=True))
+    ids, vectors = zip(*having, strict=True)
+    return candidates, dict(zip(ids, half_vectors(vectors), strict=True))
 
 
 def _plain_candidate(row: Sequence[Any], lexemes: Sequence[str], ranks: CandidateRanks) -> Candidate:

@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
-from itertools import count
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -15,10 +14,9 @@ from memories.services.hygiene.rules import REPLACED
 from memories.services.store.content import RECALLED_TEXT_TTL, recalled_hash
 from memories.services.store.recalled_text import context_partition, repeats_recalled_text
 from memories.services.tenancy.act_labels import UNDO_DAYS
-from memories.services.time_limits import in_time
 from memories.store.queries.ticks import RecalledRow
 from memories.tenancy.queries.insertions import Insertion
-from memories.tenancy.scopes import maintenance_scope, tenant_scope
+from memories.tenancy.scopes import in_batches, maintenance_scope
 from memories.tenancy.sweep_locks import tenants_in_turn
 
 #: Maximum contexts folded in one transaction.
@@ -61,14 +59,7 @@ def record_retrieval_tick(
 
 def fold_tenant_retrievals(tenant_id: UUID) -> int:
     """Fold the ticks of a tenant in batches, each one transaction; return how many. Call with no scope open."""
-    folded = 0
-    for _ in in_time(count()):
-        with tenant_scope(tenant_id):
-            batch = RetrievalTick.objects.fold(tenant_id, TICKS_PER_FOLD)
-        folded += batch
-        if batch < TICKS_PER_FOLD:
-            break
-    return folded
+    return in_batches(tenant_id, lambda: RetrievalTick.objects.fold(tenant_id, TICKS_PER_FOLD), TICKS_PER_FOLD)
 
 
 def recently_recalled_memories(
@@ -147,11 +138,9 @@ def _acts_to_forget(tenant_id: UUID, before: datetime) -> "QuerySet[StoredAct]":
 
 def _delete_in_batches(tenant_id: UUID, rows: "QuerySet[Any]") -> int:
     """Delete all rows of a query in batches, each in its own short transaction; return how many."""
-    deleted: int = 0
-    for _ in in_time(count()):
-        with tenant_scope(tenant_id):
-            ids = list(rows.values_list("pk", flat=True)[:FORGET_BATCH])
-            deleted += int(rows.model.objects.filter(pk__in=ids).delete()[0])
-        if len(ids) < FORGET_BATCH:
-            break
-    return deleted
+
+    def delete_batch() -> int:
+        ids = list(rows.values_list("pk", flat=True)[:FORGET_BATCH])
+        return int(rows.model.objects.filter(pk__in=ids).delete()[0])
+
+    return in_batches(tenant_id, delete_batch, FORGET_BATCH)

@@ -31,8 +31,10 @@ class SearchScope:
 
     def plain(self) -> PlainScope | None:
         """Return the scope for hand-written statements; None with filters or for a past time."""
-        if self.conditions or self.moment.reads_history:
-            return None
+        return None if self.conditions or self.moment.reads_history else self.present()
+
+    def present(self) -> PlainScope:
+        """Return the scope without its filters and its time."""
         return PlainScope(self.tenant_id, self.path, self.moment.at, self.is_exact, self.segments)
 
     def sources(self) -> list[CandidateRows]:

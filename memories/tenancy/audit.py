@@ -21,7 +21,7 @@ from kombu.exceptions import OperationalError as BrokerError
 from redis.exceptions import RedisError
 
 from memories.models import ApiKey, AuditEntry, StoredAct
-from memories.services.tenancy.audit_verbs import AGENT_TRAFFIC
+from memories.services.tenancy.act_labels import AGENT_TRAFFIC
 from memories.tenancy.queries.insertions import insert_rows
 from memories.tenancy.scopes import last_write_scope, tenant_scope
 

@@ -26,7 +26,7 @@ from memories.services.tenancy.audit_seals import (
 )
 from memories.services.time_limits import in_time
 from memories.tenancy.queries.audit import delete_audit_rows, lock_audit_seals, redact_audit_rows
-from memories.tenancy.scopes import maintenance_scope, tenant_scope
+from memories.tenancy.scopes import in_batches, maintenance_scope, tenant_scope
 from memories.tenancy.sweep_locks import tenants_in_turn
 from memory_platform.postgres.roles import logged_in_for_maintenance
 
@@ -90,14 +90,7 @@ def seal_audit_entries(*, now: datetime) -> int:
 @logged_in_for_maintenance()
 def seal_audit_entries_of(tenant_id: UUID, *, now: datetime) -> int:
     """Seal the waiting entries of a tenant in batches; return how many. Opens its own scopes."""
-    sealed = 0
-    for _ in in_time(count()):
-        with tenant_scope(tenant_id):
-            batch = _seal_batch(tenant_id, now)
-        sealed += batch
-        if batch < SEALED_BATCH:
-            break
-    return sealed
+    return in_batches(tenant_id, partial(_seal_batch, tenant_id, now), SEALED_BATCH)
 
 
 def _seal_batch(tenant_id: UUID, now: datetime) -> int:
@@ -210,8 +203,11 @@ def _check_and_store(tenant_id: UUID, now: datetime) -> bool:
     # skipped the start
     place = f"audit-check.{'whole' if is_whole else 'hourly'}.{tenant_id}"
     start = KnownSeal(*cache.get(place, (BEFORE_ALL.number, BEFORE_ALL.seal_hash)))
-    keep = partial(_keep_place, place)
-    state = check_audit_log(tenant_id, known=known, is_whole=is_whole, start=start, reached=keep)
+
+    def keep_place(seal: KnownSeal) -> None:
+        cache.set(place, (seal.number, seal.seal_hash), WHOLE_CHECK_INTERVAL.total_seconds())
+
+    state = check_audit_log(tenant_id, known=known, is_whole=is_whole, start=start, reached=keep_place)
     cache.delete(place)
     broken = state.broken
     values: dict[str, Any] = {
@@ -227,10 +223,6 @@ def _check_and_store(tenant_id: UUID, now: datetime) -> bool:
     with tenant_scope(tenant_id):
         AuditCheck.objects.update_or_create(tenant_id=tenant_id, defaults=values)
     return broken is not None
-
-
-def _keep_place(place: str, seal: KnownSeal) -> None:
-    cache.set(place, (seal.number, seal.seal_hash), WHOLE_CHECK_INTERVAL.total_seconds())
 
 
 def _needs_whole(before: AuditCheck, now: datetime) -> bool:

@@ -33,13 +33,9 @@ def claim_in_turn(
     The row then stays in the queue. Workers that claim at the same moment wait for each other. Call inside a scope.
     """
     lock_claims(tenant_id)
-    is_free = rows.running_at(now).count() < most and _running(tenant_id, now) < TENANT_CLAIMS_OF_ALL_KINDS_MAX
+    all_kinds = (model.objects.for_tenant(tenant_id).running_at(now).count() for model in _claimed_models())
+    is_free = rows.running_at(now).count() < most and sum(all_kinds) < TENANT_CLAIMS_OF_ALL_KINDS_MAX
     return is_free and bool(rows.claim(row_id, now=now, until=until))
-
-
-def _running(tenant_id: UUID, now: datetime) -> int:
-    """Return how many jobs of a tenant are running, of all kinds."""
-    return sum(model.objects.for_tenant(tenant_id).running_at(now).count() for model in _claimed_models())
 
 
 @cache

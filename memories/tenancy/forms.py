@@ -1,15 +1,15 @@
-"""Forms of API keys, the audit log and members, and the partition field that other forms share."""
+"""Forms of API keys, settings, the audit log and members, and the partition field that other forms share."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, cast
 
 from django import forms
 from django.core.exceptions import TooManyFieldsSent, ValidationError
 from django.http import QueryDict
 
 from memories.models import SavedView
-from memories.services.partitions.paths import PartitionError, parse_partition
-from memories.services.store.content import ContentError
+from memories.services.partitions.paths import parse_partition
+from memories.services.store.content import CodedError
 from memories.services.store.import_export_files import FILE_TYPES
 from memories.services.tenancy.saved_views import FILTER_CHARACTERS_MAX, NAME_CHARACTERS_MAX, kept_filters
 from memories.tenancy.actions.invitations import INVITATION_DAYS_DEFAULT, INVITATION_DAYS_MAX
@@ -24,10 +24,7 @@ class PartitionField(forms.CharField):
         super().__init__(required=False, max_length=2_500, **kwargs)
 
     def clean(self, value: Any) -> str:
-        try:
-            return parse_partition(super().clean(value).strip("/")).path
-        except PartitionError as error:
-            raise ValidationError(error.detail, code=error.code) from error
+        return str(checked(parse_partition, super().clean(value).strip("/")))
 
 
 class ApiKeyForm(PlatformForm):
@@ -46,6 +43,18 @@ class ApiKeyForm(PlatformForm):
         """Return the selected scope and those it includes."""
         scopes = [scope for scope, _ in self.SCOPES]
         return scopes[: scopes.index(self.cleaned_data["scope"]) + 1]
+
+
+class LanguageForm(PlatformForm):
+    """The language that a tenant's memories are searched in."""
+
+    language = forms.ChoiceField()
+    #: The language that the page showed.
+    replaces = forms.CharField()
+
+    def __init__(self, *args: Any, languages: Iterable[str], **options: Any) -> None:
+        super().__init__(*args, **options)
+        cast(forms.ChoiceField, self.fields["language"]).choices = [(name, name) for name in languages]
 
 
 class StoredNameField(forms.CharField):
@@ -156,12 +165,12 @@ class MemberForm(PlatformForm):
     username = forms.CharField(label="User name", max_length=150)
 
 
-def checked(check: Callable[[Any], object], value: Any) -> Any:
+def checked(check: Callable[[Any], Any], value: Any) -> Any:
+    """Return what a rule of a `services` module returns for a value; its error becomes that of a form field."""
     try:
-        check(value)
-    except ContentError as error:
+        return check(value)
+    except CodedError as error:
         raise ValidationError(error.detail, code=error.code) from error
-    return value
 
 
 def with_unix_line_ends(text: str) -> str:

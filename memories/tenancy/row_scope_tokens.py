@@ -44,16 +44,12 @@ def _signed(secret: str, text: str) -> str:
 
 def store_signing_key(connection: Any) -> None:
     """Store the key in the database, as the owner of the tables; does nothing if the table does not exist yet."""
-    key = _signing_key().ljust(_BLOCK_BYTES, b"\0")
+    key = _derived_key(settings.SECRET_KEY).ljust(_BLOCK_BYTES, b"\0")
     pads = {name: bytes(byte ^ pad for byte in key) for name, pad in (("inner", 0x36), ("outer", 0x5C))}
     with connection.cursor() as cursor:
         cursor.execute(_KEY_EXISTS)
         if cursor.fetchone()[0]:
             cursor.execute(_STORE_KEY, pads)
-
-
-def _signing_key() -> bytes:
-    return _derived_key(settings.SECRET_KEY)
 
 
 @lru_cache(maxsize=1)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial
+from itertools import count
 from typing import Any, TypeVar, cast
 from uuid import UUID
 
@@ -15,6 +16,7 @@ from django.conf import settings
 from django.db import IntegrityError, OperationalError, connection, transaction
 from psycopg.errors import DeadlockDetected, ForeignKeyViolation
 
+from memories.services.time_limits import in_time
 from memories.tenancy.queries.prepared import execute_prepared, send_now, set_locally
 from memories.tenancy.row_scope_tokens import row_scope_token
 from memory_platform.postgres.base import DatabaseWrapper, TransactionStart
@@ -96,6 +98,18 @@ def tenant_scope(tenant_id: UUID, *, is_pipelined: bool = False) -> AbstractCont
     `is_pipelined` is for prepared statements that only read, or one that writes: see `_pipelined_scope`.
     """
     return (_pipelined_scope if is_pipelined else _scope)("tenant", str(tenant_id))
+
+
+def in_batches(tenant_id: UUID, batch: Callable[[], int], size: int) -> int:
+    """Call `batch` in tenant scopes of its own until it handles fewer than `size` rows; return how many in all."""
+    total = 0
+    for _ in in_time(count()):
+        with tenant_scope(tenant_id):
+            rows = batch()
+        total += rows
+        if rows < size:
+            break
+    return total
 
 
 @contextmanager

@@ -89,6 +89,7 @@ class EmbeddingModelQuerySet(TenantRows):
     requested = rows_where(is_chosen=True)
     #: Models that are being filled or removed.
     in_progress = rows_where(state__in=["filling", "retiring"])
+    idle = rows_where(~Q(state__in=["filling", "retiring"]))
 
     def lock_shared(self, tenant_id: UUID) -> None:
         """Lock the tenant's models against switches until the transaction ends; other writers may share the lock."""
@@ -108,10 +109,6 @@ class EmbeddingModelQuerySet(TenantRows):
     def maintained(self) -> Self:
         """Models for which each write stores vectors, the active one first."""
         return self.filter(state__in=["active", "filling", "standby"]).order_by("state", "started_at")
-
-    def idle(self) -> Self:
-        """Models that are neither being filled nor removed."""
-        return self.exclude(state__in=["filling", "retiring"])
 
     def failing(self) -> Self:
         """Models whose last provider call failed, or that refused texts."""

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from memories.services.partitions.paths import subtree_bounds
 from memories.tenancy.queries.insertions import execute
+from memories.tenancy.queries.methods import rows_where
 from memories.tenancy.queries.rows import TenantRows
 
 # The bounds of the nodes divide the order of paths into ranges, numbered from 1.
@@ -75,9 +76,8 @@ SELECT count(*) FROM taken
 
 
 class PartitionCountQuerySet(TenantRows):
-    def empty(self) -> "PartitionCountQuerySet":
-        """Rows whose counts are zero."""
-        return self.filter(own_rows=0, subtree_rows=0)
+    #: Rows whose counts are zero.
+    empty = rows_where(own_rows=0, subtree_rows=0)
 
 
 class PartitionCountChangeQuerySet(TenantRows):

@@ -13,6 +13,7 @@ from django.db.models import F, Func, Value
 from memories.search.queries.shared_results import send_shared
 from memories.services.search.lexemes import search_terms
 from memories.services.search.planner import significant_lexemes
+from memories.tenancy.queries.insertions import execute
 from memories.tenancy.queries.prepared import SentStatement
 from memories.tenancy.queries.rows import TenantRows
 
@@ -116,7 +117,7 @@ class CommonLexemeQuerySet(TenantRows):
 
 def query_lexemes_in_scope(text: str) -> list[str]:
     """Return the lexemes of a query in the languages of every tenant in scope; stop words only without others."""
-    return significant_lexemes(lexeme for (lexeme,) in _rows(f"{_LEXEMES} ORDER BY lexeme", _terms(text)))
+    return significant_lexemes(lexeme for (lexeme,) in execute(f"{_LEXEMES} ORDER BY lexeme", _terms(text)))
 
 
 def send_query_lexemes(tenant_id: UUID, text: str) -> SentStatement:
@@ -142,7 +143,7 @@ def word_lexemes(tenant_id: UUID, words: Iterable[str]) -> dict[str, set[str]]:
         return {}
     rows = [{"word": word, "words": each.words, "lexemes": list(each.lexemes)} for word, each in terms]
     found: dict[str, set[str]] = {}
-    for word, lexemes in _rows(_OF_WORDS, [json.dumps(rows), tenant_id]):
+    for word, lexemes in execute(_OF_WORDS, [json.dumps(rows), tenant_id]):
         found.setdefault(word, set()).update(lexemes)
     return found
 
@@ -150,9 +151,3 @@ def word_lexemes(tenant_id: UUID, words: Iterable[str]) -> dict[str, set[str]]:
 def _terms(text: str) -> dict[str, Any]:
     terms = search_terms(text, is_query=True)
     return {"text": text, "words": terms.words, "lexemes": list(terms.lexemes)}
-
-
-def _rows(statement: str, values: Sequence[Any] | Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, values)
-        return list(cursor.fetchall())

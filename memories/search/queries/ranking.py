@@ -4,6 +4,7 @@ The querysets of `memories.store.queries` mean the same; they also take filters 
 and planned again for each search.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -123,18 +124,6 @@ class SentRanking:
         return dict(zip(keys, np.frombuffer(tokens, dtype=">i4").tolist(), strict=True)), read
 
 
-@dataclass(frozen=True)
-class SentTextHits:
-    """Rows that contain words of a query; their statement was sent."""
-
-    statement: SentStatement
-
-    def read(self) -> TextHits:
-        """Wait for the rows."""
-        ((rows,),) = self.statement.rows()
-        return np.frombuffer(rows or b"", dtype=TEXT_HIT)
-
-
 def send_nearest_vectors(
     scope: PlainScope,
     vector: Vector,
@@ -186,8 +175,13 @@ def how_many_nearer(scope: PlainScope, vector: Vector, model: str, memory_id: UU
     return None if not rows else int(rows[0][0])
 
 
-def send_text_hits(scope: PlainScope, text: TextQuery, tokens: str, *, memory_id: UUID | None = None) -> SentTextHits:
-    """Send the query for the live memories that match a text query, in any order; or for one memory in any state."""
+def send_text_hits(
+    scope: PlainScope, text: TextQuery, tokens: str, *, memory_id: UUID | None = None
+) -> Callable[[], TextHits]:
+    """Send the query for the live memories that match a text query, in any order; return what reads them.
+
+    With `memory_id`, for this memory in any state.
+    """
     live = scope.has_live("memory") if memory_id is None else "memory.tenant_id = %(tenant)s AND memory.id = %(memory)s"
     memories = "memories_memory" if text.newest is None else _NEWEST.format(live=scope.has_live("recent"))
     lexemes = text.ranking
@@ -197,7 +191,8 @@ def send_text_hits(scope: PlainScope, text: TextQuery, tokens: str, *, memory_id
     held = matched_bits("memory.search_vector", [f"%({name})s" for name in parameters])
     values = {name: any_lexeme(each) for name, each in {**parameters, "matched": text.matched}.items()}
     statement = _MATCHING.format(live=live, memories=memories, tokens=tokens, held=held)
-    return SentTextHits(send_shared(statement, {**scope.values, **values, "newest": text.newest, "memory": memory_id}))
+    sent = send_shared(statement, {**scope.values, **values, "newest": text.newest, "memory": memory_id})
+    return lambda: np.frombuffer(sent.rows()[0][0] or b"", dtype=TEXT_HIT)
 
 
 def send_pinned_memories(scope: PlainScope, tokens: str) -> SentRanking:

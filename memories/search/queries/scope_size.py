@@ -1,16 +1,12 @@
 """The size of a search scope by the folded counts of partitions plus pending changes (ADR-0077)."""
 
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Callable, Hashable
 from time import monotonic
-from uuid import UUID
 
-from memories.search.queries.nearest import INDEX_FOUND, VectorIndex
+from memories.search.queries.nearest import INDEX_FOUND, VectorIndex, index_prefix
 from memories.search.queries.shared_results import send_shared
-from memories.services.partitions.paths import subtree_bounds
-from memories.tenancy.queries.conditions import segment_paths
-from memories.tenancy.queries.prepared import SentStatement
+from memories.services.search.planner import ScopeSize
+from memories.tenancy.queries.plain_scope import PlainScope
 
 #: The minimum rows of a scope whose size is cached, for how long, and the maximum number of cached sizes (ADR-0238).
 KEPT_SECONDS, KEPT_ROWS_MIN, KEPT_MAX = 5.0, 20_000, 1_000
@@ -42,56 +38,36 @@ WHERE path IN (
 """
 
 
-@dataclass(frozen=True)
-class CountedScope:
-    """The rows of a scope, whether a memory of the tenant has expired and is not archived yet, and the index if any."""
-
-    rows: int
-    has_expired: bool
-    index: VectorIndex | None
-
-
 #: The sizes of large scopes, each with the time at which it expires.
-_kept: dict[Hashable, tuple[float, CountedScope]] = {}
+_kept: dict[Hashable, tuple[float, ScopeSize]] = {}
 
 
-@dataclass(frozen=True)
-class SentScopeSize:
-    """A count whose query was sent, or that is known; the name of the index begins with `prefix`."""
+def send_scope_size(scope: PlainScope, model: str) -> Callable[[], ScopeSize]:
+    """Send the query for the rows of a scope and the index of a model; return what reads the size.
 
-    sent: SentStatement | CountedScope
-    prefix: str
-    place: Hashable
+    Pending changes are included. A large scope was counted at most `KEPT_SECONDS` ago. Its plan stays correct: rows
+    that have expired since are excluded when the memories are read, and a new index contains the vectors of the former
+    one.
+    """
+    values, index = scope.values, index_prefix(model)
+    place = (scope.tenant_id, scope.path, scope.is_exact, tuple(values.get("segments", ())), index)
+    end, kept = _kept.get(place, (0.0, None))
+    if kept is not None and monotonic() < end:
+        return lambda: kept
+    values |= {"is_exact": scope.is_exact, "index": index} | ({"low": "", "high": ""} if scope.is_exact else {})
+    within = _WITH_SEGMENTS if scope.segments else _WITHIN
+    statement = _MEASURE.format(rows=within.format(here=_HERE), index=INDEX_FOUND)
+    sent = send_shared(statement, values)
 
-    def read(self) -> CountedScope:
-        """Wait for the result."""
-        if isinstance(self.sent, CountedScope):
-            return self.sent
-        ((rows, has_expired, index_rows, name),) = self.sent.rows()
-        counted = CountedScope(max(int(rows or 0), 0), has_expired, VectorIndex.found(self.prefix, index_rows, name))
-        if counted.rows >= KEPT_ROWS_MIN:
+    def read() -> ScopeSize:
+        ((rows, has_expired, index_rows, name),) = sent.rows()
+        found = VectorIndex.found(index, index_rows, name)
+        bound = {"index_rows": found.rows, "index_bound": found.bound} if found else {"index_rows": None}
+        size = ScopeSize(max(int(rows or 0), 0), **bound, has_expired=has_expired)
+        if size.rows >= KEPT_ROWS_MIN:
             if len(_kept) >= KEPT_MAX:
                 _kept.clear()
-            _kept[self.place] = monotonic() + KEPT_SECONDS, counted
-        return counted
+            _kept[place] = monotonic() + KEPT_SECONDS, size
+        return size
 
-
-def send_scope_size(
-    tenant_id: UUID, path: str, *, exact: bool, segments: Mapping[str, str], index: str, now: datetime
-) -> SentScopeSize:
-    """Send the query for the rows of a partition, pending changes included, and the index with the prefix `index`.
-
-    A large scope was counted at most `KEPT_SECONDS` ago. Its plan stays correct: rows that have expired since are
-    excluded when the memories are read, and a new index contains the vectors of the former one.
-    """
-    required = segment_paths(segments)
-    place = (tenant_id, path, exact, tuple(required), index)
-    end, counted = _kept.get(place, (0.0, None))
-    if counted is not None and monotonic() < end:
-        return SentScopeSize(counted, index, place)
-    low, high = ("", "") if exact else subtree_bounds(path)
-    values = {"tenant": tenant_id, "path": path, "low": low, "high": high, "is_exact": exact}
-    values |= {"segments": required, "index": index, "now": now}
-    within = _WITH_SEGMENTS if segments else _WITHIN
-    statement = _MEASURE.format(rows=within.format(here=_HERE), index=INDEX_FOUND)
-    return SentScopeSize(send_shared(statement, values), index, place)
+    return read

@@ -103,12 +103,9 @@ def _is_value(word: str, folded: str, former: str) -> bool:
         return True
     if not folded[:1].isdecimal():
         return False
-    return _VALUE.fullmatch(folded) is not None and not (folded.isdigit() and _is_name(former))
-
-
-def _is_name(former: str) -> bool:
-    """Whether a number after this word belongs to it: "Otter 3", but not "May 3"."""
-    return former[:1].isupper() and former.casefold() not in DATE_WORDS
+    # a number after a name belongs to it: "Otter 3", but not "May 3"
+    is_after_name = former[:1].isupper() and former.casefold() not in DATE_WORDS
+    return _VALUE.fullmatch(folded) is not None and not (folded.isdigit() and is_after_name)
 
 
 def _spans(text: str, words: Sequence[_Word], shared: set[int]) -> list[ComparedSpan]:

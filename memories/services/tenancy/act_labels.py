@@ -1,6 +1,17 @@
-"""Labels of the verbs of the audit log, by group, for every page of the console."""
+"""The verbs of the audit log: those that lists of acts exclude, and labels by group for the pages of the console."""
 
 from collections.abc import Mapping
+
+#: Verbs of what API keys do in every turn of a conversation. Lists of acts show them only for people and rules.
+AGENT_TRAFFIC = (
+    *("append_messages", "close_session", "create_partition", "create_session", "export", "give_feedback"),
+    *("link_memories", "record_outcome", "request_compaction", "restore_session", "store_memories", "store_memory"),
+    *("unlink_memories", "update_memory", "update_session", "withdraw_feedback"),
+)
+#: Verbs of reading memories, which change nothing (ADR-0274, ADR-0303).
+READS = ("read_context", "preview_context", "search_memories", "read_text")
+#: Verbs that are never listed as acts: reading, and text that a page stores for its URL.
+UNLISTED = (*READS, "store_long_query")
 
 MEMORIES, TEXTS, SESSIONS, COMPACTIONS = "memories", "texts", "sessions", "compactions"
 PROFILES, QUALITY, TENANT = "profiles", "quality", "tenant"
@@ -16,37 +27,27 @@ GROUPS = {
 
 #: How long stored acts are kept (ADR-0304).
 UNDO_DAYS = 90
-#: The labels of stored acts on memories, by verb.
-STORED_ACTS = {
-    "merge_memories": "Merged memories",
-    "archive_memories": "Archived memories",
-    "restore_memories": "Restored memories",
-    "pin_memories": "Pinned memories",
-    "unpin_memories": "Unpinned memories",
-    "change_memories": "Changed the kind",
-    "move_memories": "Moved memories",
-    "replace_memories": "Replaced a fact",
-    "import_memories": "Imported memories",
-    "dismiss_findings": "Dismissed findings",
+#: The verb and the label of each kind of stored act on memories.
+_STORED: Mapping[str, tuple[str, str]] = {
+    "merge": ("merge_memories", "Merged memories"),
+    "archive": ("archive_memories", "Archived memories"),
+    "restore": ("restore_memories", "Restored memories"),
+    "pin": ("pin_memories", "Pinned memories"),
+    "unpin": ("unpin_memories", "Unpinned memories"),
+    "kind": ("change_memories", "Changed the kind"),
+    "move": ("move_memories", "Moved memories"),
+    "replace": ("replace_memories", "Replaced a fact"),
+    "import": ("import_memories", "Imported memories"),
+    "dismiss": ("dismiss_findings", "Dismissed findings"),
 }
-#: The verb of each kind of stored act.
-STORED_VERBS: Mapping[str, str] = {
-    "merge": "merge_memories",
-    "archive": "archive_memories",
-    "restore": "restore_memories",
-    "pin": "pin_memories",
-    "unpin": "unpin_memories",
-    "kind": "change_memories",
-    "move": "move_memories",
-    "replace": "replace_memories",
-    "import": "import_memories",
-    "dismiss": "dismiss_findings",
-}
+#: The labels of stored acts by verb, and the verbs by kind of act.
+STORED_ACTS = dict(_STORED.values())
+STORED_VERBS = {act: verb for act, (verb, _) in _STORED.items()}
 #: The undo of a stored act, and the undo of that undo.
 REPEATED_ACTS = {
-    f"{prefix}_{act}": f"{label}: {STORED_ACTS[verb].lower()}"
-    for prefix, label in (("undo", "Undid"), ("redo", "Repeated"))
-    for act, verb in STORED_VERBS.items()
+    f"{prefix}_{act}": f"{done}: {label.lower()}"
+    for prefix, done in (("undo", "Undid"), ("redo", "Repeated"))
+    for act, (_, label) in _STORED.items()
 }
 VERBS: Mapping[str, Mapping[str, str]] = {
     MEMORIES: STORED_ACTS

@@ -13,20 +13,19 @@ from memories.models import Partition, StoredAct
 from memories.services.partitions.paths import PartitionPath
 from memories.services.store import bulk
 from memories.services.store.drafts import is_kind_name
+from memories.services.tenancy.act_labels import STORED_VERBS
 from memories.store.bulk_rows import (
     archive_rows,
     lock_seen_rows,
     move_rows,
     open_next_versions,
+    unavailable_rows,
     undo_values,
-    unmovable_rows,
     unrestorable_rows,
 )
 from memories.store.live_rows import ensure_partitions
 from memories.tenancy.audit import Actor, audit_rows
 from memories.tenancy.exceptions import Conflict, InvalidInput
-
-_VERBS = {name: f"{name}_memories" for name in bulk.BULK_ACTIONS} | {bulk.BULK_CHANGE_KIND: "change_memories"}
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ def apply_bulk_action(
         open_next_versions(rows, now, {} if action == bulk.RESTORE else {definition.field: value})
     archived_ids = [row.pk for row in rows] if is_archiving else []
     done = StoredAct.objects.create(tenant_id=tenant_id, act=action, at=now, archived_ids=archived_ids, changed=changed)
-    audit_rows(_VERBS[action], rows, fields=[definition.field], act_id=done.pk, by=by, now=now)
+    audit_rows(STORED_VERBS[action], rows, fields=[definition.field], act_id=done.pk, by=by, now=now)
     return BulkActionResult(done, len(rows), {reason: count for reason, count in left.items() if count})
 
 
@@ -91,13 +90,13 @@ def move_memories(
     partition = ensure_partitions(tenant_id, [to])[to.path]
     Partition.objects.with_ids([partition.pk]).lock()  # before the rows, as writers of a source_id do
     rows, left = lock_seen_rows(tenant_id, bulk.MOVE, seen, to.path)
-    skipped = unmovable_rows(rows, partition, by=by, now=now)
+    skipped = unavailable_rows(rows, partition, by=by, now=now)
     rows = [row for row in rows if row.pk not in skipped]
     left += Counter(skipped.values())
     if not rows:
         raise Conflict("nothing_left", f"Nothing was moved: {bulk.describe_skipped(left)}.")
     changed = undo_values(rows, bulk.MOVE.field, after=to.path, versions=1)
-    move_rows(rows, to.path, now)
+    move_rows(rows, partition, now)
     done = StoredAct.objects.create(tenant_id=tenant_id, act=StoredAct.Act.MOVE, at=now, changed=changed)
     audit_rows("move_memories", rows, fields=["partition"], act_id=done.pk, by=by, now=now)
     return BulkActionResult(done, len(rows), {reason: count for reason, count in left.items() if count})

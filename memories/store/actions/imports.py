@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from django.db import transaction
 
-from memories.models import Memory, StoredAct, Tenant
+from memories.models import StoredAct, Tenant
 from memories.services.store.drafts import NewMemory
 from memories.store.actions.store import store_memories
 from memories.store.store_results import StoreResult, StoreStatus
@@ -39,7 +38,11 @@ def import_memories(
     act = _open_act(tenant, act_id) if act_id else None
     results = store_memories(tenant=tenant, rows=rows, by=by, now=now)
     created = [row.memory for row in results if row.memory is not None and row.status == StoreStatus.CREATED]
-    changed = [_archived_by_undo(row, now) for row in created]
+    # so that the undo archives the memories that have not changed since
+    changed = [
+        {"id": str(row.pk), "field": "archived_at", "before": now, "after": None, "version": row.version}
+        for row in created
+    ]
     if act is not None:
         act.changed += changed
         act.save(update_fields=["changed"])
@@ -55,8 +58,3 @@ def _open_act(tenant: Tenant, act_id: UUID) -> StoredAct:
     if act is None:
         raise Conflict("undone", "The import was undone. Select the file again.")
     return act
-
-
-def _archived_by_undo(row: Memory, now: datetime) -> dict[str, Any]:
-    """Return what makes the undo archive a memory that has not changed since."""
-    return {"id": str(row.pk), "field": "archived_at", "before": now, "after": None, "version": row.version}

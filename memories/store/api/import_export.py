@@ -12,7 +12,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memories.models import Memory
-from memories.services.partitions.paths import PartitionPath
 from memories.services.store.import_export_files import CSV, JSONL
 from memories.store.api.schema import operation
 from memories.store.serializers.import_export import (
@@ -27,7 +26,7 @@ from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.idempotency import idempotent_in_steps
 from memories.tenancy.api.permissions import readable_partition, writable_partition
 from memories.tenancy.audit import record_export
-from memories.tenancy.exceptions import Forbidden, InvalidInput
+from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.serializers.partitions import requested_segments
 from memory_platform.rest.request_errors import RestError
@@ -122,14 +121,7 @@ class ImportEndpoint(Endpoint):
         self.query(EmptyInput)
         if not isinstance(request.data, dict) or "text" not in request.data:
             raise InvalidInput("required", "Send the file as the body.", "file")
-        place = partial(_writable_or_invalid, self)
-        read = ImportFile(request.data["text"], request.data["type"], key=self.key, now=self.now, default_path=place)
+        place = partial(writable_partition, self.key)
+        read = ImportFile(request.data["text"], request.data["type"], key=self.key, now=self.now, place=place)
         report = read.store(tenant=self.key.tenant, reach=self.key.partition_prefix, by=self.actor, now=self.now)
         return Response(ImportOutput(report).data)
-
-
-def _writable_or_invalid(endpoint: Endpoint, requested: PartitionPath | None) -> PartitionPath:
-    try:
-        return writable_partition(endpoint.key, requested)
-    except Forbidden as error:  # a line out of reach does not stop the others
-        raise InvalidInput(error.code, error.detail, error.field) from error

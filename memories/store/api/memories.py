@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from functools import partial
 from operator import attrgetter, itemgetter
 from typing import Any, TypeVar
@@ -10,14 +9,13 @@ from uuid import UUID
 
 from drf_spectacular.utils import PolymorphicProxySerializer
 from rest_framework import status
-from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 
 from memories.embeddings.indexer import embed_ahead, index_now
 from memories.embeddings.vectors import VectorsAhead
-from memories.models import ApiKey, Memory, MemoryVersion
+from memories.models import Memory, MemoryVersion
 from memories.services.store.content import normalise_content
 from memories.services.store.drafts import NewMemory
 from memories.services.store.moments import PointInTime
@@ -36,6 +34,7 @@ from memories.store.serializers.answers import (
     memory_etag,
 )
 from memories.store.serializers.inputs import (
+    CheckedRows,
     ConditionalMemoryInput,
     MemoryBulkInput,
     MemoryBulkInputSchema,
@@ -51,12 +50,12 @@ from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.etags import if_match_version, refuse_conditions, stale, upserted_versions
 from memories.tenancy.api.idempotency import idempotent_in_steps
 from memories.tenancy.api.permissions import WRITE, readable_partition, writable_partition
-from memories.tenancy.exceptions import Forbidden, InvalidInput, NotFound, invalid
+from memories.tenancy.exceptions import InvalidInput, NotFound, invalid
 from memories.tenancy.required_rows import find_row
 from memories.tenancy.scopes import tenant_scope, write_in_tenant_scope
 from memories.tenancy.serializers.partitions import SHORTHAND, requested_partition, requested_segments
 from memory_platform.rest.cursor_pagination import CursorPosition, PageInput, position_to_row
-from memory_platform.rest.serializers import ROW_PROBLEMS_MAX, EmptyInput, RowChecker, bounded_errors, flat_errors
+from memory_platform.rest.serializers import EmptyInput
 
 Rows = TypeVar("Rows", bound=MemoryTextQuerySet)
 _NEW_MEMORY = {
@@ -215,9 +214,7 @@ class MemoryListEndpoint(MemoryEndpointBase):
         rows = list(message_memories(values, partition))
         stored = iter(self._store([row for row in rows if not isinstance(row, str)]))
         results = [
-            {"index": index, "status": "skipped", "reason": row, "id": None, "errors": ()}
-            if isinstance(row, str)
-            else _result_values(index, next(stored))
+            _result(index, "skipped", reason=row) if isinstance(row, str) else _result_values(index, next(stored))
             for index, row in enumerate(rows)
         ]
         is_any_new = any(result["status"] == StoreStatus.CREATED for result in results)
@@ -254,9 +251,15 @@ class MemoryListEndpoint(MemoryEndpointBase):
 
 
 def _result_values(index: int, result: StoreResult) -> dict[str, Any]:
-    memory_id = result.memory and result.memory.pk
-    outcome = {"status": result.status, "reason": result.reason, "id": memory_id}
-    return {"index": index, **outcome, "errors": result.problems}
+    memory_id = result.memory.pk if result.memory else None
+    return _result(index, result.status, reason=result.reason, memory_id=memory_id, errors=result.problems)
+
+
+def _result(
+    index: int, status: str, *, reason: str = "", memory_id: UUID | None = None, errors: Sequence[Any] = ()
+) -> dict[str, Any]:
+    """Return the values of a result of a row or a message."""
+    return {"index": index, "status": status, "reason": reason, "id": memory_id, "errors": errors}
 
 
 def _matching(rows: Rows, values: Mapping[str, Any]) -> Rows:
@@ -265,33 +268,6 @@ def _matching(rows: Rows, values: Mapping[str, Any]) -> Rows:
     rows = rows.of_kind(values["kind"]) if "kind" in values else rows
     rows = rows.pinned(values["pinned"]) if "pinned" in values else rows
     return rows.matching(values["q"]) if "q" in values else rows
-
-
-class BulkRows:
-    """The rows of a bulk request: the valid ones in order, and the errors of the others."""
-
-    def __init__(self, rows: Sequence[Any], *, key: ApiKey, now: datetime) -> None:
-        self.faults: dict[int, list[dict[str, str]]] = {}
-        self.valid: dict[int, NewMemory] = {}
-        # One serializer checks all rows, because creating it takes longer than using it.
-        checker = RowChecker(ConditionalMemoryInput(context={"now": now, "key": key}))
-        for index, row in enumerate(rows):
-            try:
-                values = checker.check(row)
-                self.valid[index] = build_new_memory(values, writable_partition(key, requested_partition(values)), row)
-            except ValidationError as error:
-                self.faults[index] = bounded_errors(flat_errors(error.detail), ROW_PROBLEMS_MAX)
-            except Forbidden as error:
-                self.faults[index] = [{"field": error.field, "code": error.code, "detail": error.detail}]
-
-    def results(self, stored: Sequence[StoreResult]) -> list[dict[str, Any]]:
-        """Return the values of a `MemoryBulkResultOutput` per row, in their order; `stored` are those of `valid`."""
-        results: list[dict[str, Any]] = [
-            {"index": index, "status": "invalid", "reason": "", "id": None, "errors": faults}
-            for index, faults in self.faults.items()
-        ]
-        results += map(_result_values, self.valid, stored)
-        return sorted(results, key=itemgetter("index"))
 
 
 class MemoryBulkEndpoint(MemoryEndpointBase):
@@ -303,9 +279,12 @@ class MemoryBulkEndpoint(MemoryEndpointBase):
     @idempotent_in_steps
     def post(self, request: Request) -> Response:
         """Store the valid rows and report the errors of the others; each row is stored as by `POST memories`."""
-        rows = BulkRows(self.body(MemoryBulkInput)["memories"], key=self.key, now=self.now)
-        results = self._store(list(rows.valid.values()))
-        return Response(MemoryBulkOutput({"results": rows.results(results)}).data)
+        rows = CheckedRows(ConditionalMemoryInput, partial(writable_partition, self.key), key=self.key, now=self.now)
+        for index, row in enumerate(self.body(MemoryBulkInput)["memories"]):
+            rows.add(index, row)
+        stored = map(_result_values, rows.valid, self._store(list(rows.valid.values())))
+        results = [*stored, *(_result(index, "invalid", errors=faults) for index, faults in rows.faults.items())]
+        return Response(MemoryBulkOutput({"results": sorted(results, key=itemgetter("index"))}).data)
 
 
 class MemoryEndpoint(MemoryEndpointBase):

@@ -63,38 +63,22 @@ def send_superseding_links(tenant_id: UUID, ids: Iterable[int], at: datetime | N
     return send_prepared(_SUCCESSORS, {"tenant": tenant_id, "kind": SUPERSEDES, "ids": _ids_text(ids), "at": at})
 
 
-def send_plain_candidates(
-    scope: PlainScope,
-    ids: Sequence[int],
-    *,
-    vector: Vector | None,
-    model: str,
-    lexemes: Sequence[str],
-    with_vectors: bool,
-) -> SentStatement:
+def send_plain_candidates(scope: PlainScope, ids: Sequence[int], **compared: Any) -> SentStatement:
     """Send the query for the values of each memory of `ids` (the integers of UUIDs) in scope, in any order.
 
-    The similarity is None without a vector; the vector, with `with_vectors`, the bytes that Postgres sends for a
-    `halfvec`.
+    `compared` are the further arguments of `_send`.
     """
-    return _send(scope, _OF_IDS, {"ids": _ids_text(ids)}, vector, model, lexemes, with_vectors=with_vectors)
+    return _send(scope, _OF_IDS, {"ids": _ids_text(ids)}, **compared)
 
 
 def send_plain_neighbours(
-    scope: PlainScope,
-    spans: Sequence[PositionSpan],
-    known: Sequence[int],
-    *,
-    vector: Vector | None,
-    model: str,
-    lexemes: Sequence[str],
-    with_vectors: bool,
+    scope: PlainScope, spans: Sequence[PositionSpan], known: Sequence[int], **compared: Any
 ) -> SentStatement:
     """Send the same query for other memories than the `known` ones in any of these spans, in order of position."""
     # as one text, because the client converts a list one by one
     names = ("path", "session", "first", "last")
     values = {"spans": json.dumps([dict(zip(names, span, strict=True)) for span in spans]), "known": _ids_text(known)}
-    return _send(scope, _IN_SPANS, values, vector, model, lexemes, with_vectors=with_vectors)
+    return _send(scope, _IN_SPANS, values, **compared)
 
 
 def _ids_text(ids: Iterable[int]) -> str:
@@ -106,12 +90,16 @@ def _send(
     scope: PlainScope,
     chosen: str,
     chosen_values: Mapping[str, Any],
+    *,
     vector: Vector | None,
     model: str,
     lexemes: Sequence[str],
-    *,
     with_vectors: bool,
 ) -> SentStatement:
+    """Send the query for the values of the chosen memories in scope.
+
+    The similarity is None without a vector; the vector, `with_vectors`, the bytes that Postgres sends for a `halfvec`.
+    """
     values: dict[str, Any] = {**scope.values, **chosen_values}
     similarity = sent = "NULL"
     if vector is not None:

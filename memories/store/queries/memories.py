@@ -47,6 +47,8 @@ class MemoryQuerySet(MemoryTextQuerySet):
     with_content_hashes = rows_among("content_hash")
     expired = rows_by("expires_at__lte", archived_at__isnull=True)
     not_ready = rows_where(~Q(embedding_state="ready"))
+    #: Rows other than the stored summary of a session, which repeats its facts.
+    without_session_summaries = rows_where(~session_summary_condition())
 
     def live(self, now: datetime) -> Self:
         """Neither archived nor expired."""
@@ -187,10 +189,6 @@ class MemoryQuerySet(MemoryTextQuerySet):
     def session_summaries(self, sessions: Iterable[str]) -> Self:
         """Rows of these sessions that look like their stored summaries; `source_of_summary` decides."""
         return self.filter(session_summary_condition(), session__in=sessions)
-
-    def without_session_summaries(self) -> Self:
-        """Rows other than the stored summary of a session, which repeats its facts."""
-        return self.exclude(session_summary_condition())
 
     def pinned_and_newest_by_partition(self, each: int, count: int) -> Self:
         """At most `each` rows of a partition and `count` in all: pinned ones, then the newest."""

@@ -6,11 +6,10 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple, Self
 from uuid import UUID
 
-from django.db import connection
 from django.db.models import Count, Max, Min, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
-from memories.tenancy.queries.insertions import Insertion, array_text
+from memories.tenancy.queries.insertions import Insertion, array_text, execute
 from memories.tenancy.queries.methods import rows_by
 from memories.tenancy.queries.prepared import execute_prepared
 from memories.tenancy.queries.rows import TenantRows
@@ -102,14 +101,11 @@ class RetrievalTickQuerySet(TenantRows):
 
     def fold(self, tenant_id: UUID, limit: int) -> int:
         """Count the oldest ticks of a tenant and delete them, in a transaction; 0 while another worker folds."""
-        with connection.cursor() as cursor:
-            cursor.execute(_TAKE_TURNS, [str(tenant_id), FOLD_LOCK_TIMEOUT])
-            (is_ours, _) = cursor.fetchone()
-            if not is_ours:
-                return 0
-            values: dict[str, Any] = {"tenant": tenant_id, "limit": limit, "precision": RECALL_PRECISION}
-            cursor.execute(_FOLD, values)
-            return int(cursor.fetchone()[0])
+        ((is_ours, _),) = execute(_TAKE_TURNS, [str(tenant_id), FOLD_LOCK_TIMEOUT])
+        if not is_ours:
+            return 0
+        values: dict[str, Any] = {"tenant": tenant_id, "limit": limit, "precision": RECALL_PRECISION}
+        return int(execute(_FOLD, values)[0][0])
 
     def recently_recalled(
         self, tenant_id: UUID, hashes: Iterable[str], key_prefixes: Iterable[str], *, since: datetime

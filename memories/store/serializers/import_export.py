@@ -1,18 +1,17 @@
 """Export and import of memories as files, for REST and the console."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from rest_framework import serializers
-from rest_framework.exceptions import ValidationError
 
 from memories.embeddings.indexer import embed_ahead
 from memories.models import ApiKey, Memory, Tenant
+from memories.services.partitions.paths import PartitionPath
 from memories.services.store.content import normalise_content
-from memories.services.store.drafts import NewMemory
 from memories.services.store.import_export_files import (
     CSV,
     FILE_TYPES,
@@ -27,15 +26,14 @@ from memories.services.store.import_export_files import (
 from memories.store.actions.imports import IMPORT_BATCH_ROWS
 from memories.store.actions.store import store_memories
 from memories.store.serializers.answers import FieldErrorOutput, MemoryTextOutput
-from memories.store.serializers.inputs import ConditionalMemoryInput, build_new_memory
+from memories.store.serializers.inputs import CheckedRows, ConditionalMemoryInput
 from memories.store.store_results import StoreResult
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.scopes import tenant_scope
-from memories.tenancy.serializers.partitions import PartitionFilterInput, exact_field, requested_partition
+from memories.tenancy.serializers.partitions import PartitionFilterInput, exact_field
 from memory_platform.rest.fields import StrictChoiceField, StrictDateTimeField
 from memory_platform.rest.request_errors import RestError
-from memory_platform.rest.serializers import ROW_PROBLEMS_MAX, bounded_errors, flat_errors
 from memory_platform.rest.strict_json import parse_strict_json
 
 _ROWS_PER_READ = 500
@@ -113,41 +111,33 @@ class ImportFile:
         text: str,
         file_type: str,
         *,
-        key: ApiKey | None,
+        key: ApiKey | None = None,
         now: datetime,
-        default_path: Any,
+        place: Callable[[PartitionPath | None], PartitionPath],
         part: range = range(IMPORT_LINES_MAX),
     ) -> None:
         self.count = 0
-        self.rows: dict[int, NewMemory] = {}
-        self.faults: dict[int, list[dict[str, str]]] = {}
+        checked = CheckedRows(ImportedMemoryInput, place, key=key, now=now)
+        self.rows, self.faults = checked.valid, checked.faults
         #: The texts of invalid lines that have one.
         self.faulty_texts: dict[int, str] = {}
-        checker = ImportedMemoryInput(context={"now": now, "key": key})
         try:
             for line, values in _lines(text, file_type):
                 if self.count >= IMPORT_LINES_MAX:
                     raise ImportFileError("too_many", f"A file has at most {IMPORT_LINES_MAX:,} memories.")
                 if self.count in part:
-                    self._check(checker, line, values, default_path)
+                    self._check(checked, line, values)
                 self.count += 1
         except ImportFileError as error:
             raise InvalidInput(error.code, error.detail, "file") from error
         if not self.count:
             raise InvalidInput("blank", "The file contains no memories.", "file")
 
-    def _check(self, checker: ImportedMemoryInput, line: int, values: Any, default_path: Any) -> None:
+    def _check(self, checked: CheckedRows, line: int, values: Any) -> None:
         if isinstance(values, RestError):
-            self.faults[line] = [{"field": values.field, "code": values.code, "detail": str(values.detail)}]
+            checked.add_fault(line, values)
             return
-        try:
-            checked = checker.run_validation(values)
-            path = default_path(requested_partition(checked))
-            self.rows[line] = build_new_memory(checked, path, values)
-        except ValidationError as error:
-            self.faults[line] = bounded_errors(flat_errors(error.detail), ROW_PROBLEMS_MAX)
-        except InvalidInput as error:
-            self.faults[line] = [{"field": error.field, "code": error.code, "detail": error.detail}]
+        checked.add(line, values)
         if line in self.faults:
             self.faulty_texts[line] = str(values.get("content", "")).encode(errors="replace").decode()
 

@@ -1,10 +1,12 @@
 """Input serializers of memories."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
+from datetime import datetime
 from typing import Any
 
 from rest_framework import serializers
 
+from memories.models import ApiKey
 from memories.models.memory import KIND_PATTERN
 from memories.services.partitions.paths import PartitionPath
 from memories.services.store.content import MAX_CONTENT_BYTES, check_content, check_metadata
@@ -16,7 +18,14 @@ from memories.services.store.drafts import (
     NewLink,
     NewMemory,
 )
-from memories.tenancy.serializers.partitions import SHORTHAND, PartitionFilterInput, PartitionScopedInput, exact_field
+from memories.tenancy.exceptions import PlatformError
+from memories.tenancy.serializers.partitions import (
+    SHORTHAND,
+    PartitionFilterInput,
+    PartitionScopedInput,
+    exact_field,
+    requested_partition,
+)
 from memory_platform.rest.cursor_pagination import PageInput
 from memory_platform.rest.fields import (
     RuleCheckedField,
@@ -30,7 +39,8 @@ from memory_platform.rest.fields import (
     StrictTextField,
     StrictUuidField,
 )
-from memory_platform.rest.serializers import StrictSerializer
+from memory_platform.rest.request_errors import RestError
+from memory_platform.rest.serializers import ROW_PROBLEMS_MAX, RowChecker, StrictSerializer, bounded_errors, flat_errors
 
 AS_OF_HELP = "Return the versions that were valid at this time (inclusive). Must not be in the future."
 BULK_ROWS_MAX = 1000
@@ -126,6 +136,40 @@ def build_new_memory(values: dict[str, Any], partition: PartitionPath, given: It
     own["superseded_versions"] = tuple(values["superseded_versions"])
     own["if_versions"] = versions_allowed(own.pop("if_version", None))
     return NewMemory(**own, given=frozenset(given))
+
+
+class CheckedRows:
+    """The rows of a request or a file, checked one by one: the valid ones and the faults of the others, by number.
+
+    `place` returns the partition to write to for the requested one, or raises a `PlatformError`.
+    """
+
+    def __init__(
+        self,
+        kind: type[MemoryInput],
+        place: Callable[[PartitionPath | None], PartitionPath],
+        *,
+        key: ApiKey | None = None,
+        now: datetime,
+    ) -> None:
+        # One serializer checks all rows, because creating it takes longer than using it.
+        self._checker, self._place = RowChecker(kind(context={"now": now, "key": key})), place
+        self.valid: dict[int, NewMemory] = {}
+        self.faults: dict[int, list[dict[str, str]]] = {}
+
+    def add(self, number: int, row: Any) -> None:
+        """Check a row."""
+        try:
+            values = self._checker.check(row)
+            self.valid[number] = build_new_memory(values, self._place(requested_partition(values)), row)
+        except serializers.ValidationError as error:
+            self.faults[number] = bounded_errors(flat_errors(error.detail), ROW_PROBLEMS_MAX)
+        except PlatformError as error:
+            self.add_fault(number, error)
+
+    def add_fault(self, number: int, error: PlatformError | RestError) -> None:
+        """Add a row that could not be read, or that must not be written."""
+        self.faults[number] = [{"field": error.field, "code": error.code, "detail": str(error.detail)}]
 
 
 class MemoryChanges(MemoryFields):

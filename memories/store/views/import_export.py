@@ -88,13 +88,13 @@ def _read(request: HtmxRequest, form: MemoryImportForm) -> dict[str, Any]:
         return {}
 
 
-def _file(form: MemoryImportForm, now: datetime, **part: range) -> ImportFile:
-    fields, place = form.cleaned_data, parse_partition(form.cleaned_data["partition"])
+def _file(form: MemoryImportForm, now: datetime, **part: Any) -> ImportFile:
+    fields, default = form.cleaned_data, parse_partition(form.cleaned_data["partition"])
 
-    def default_path(requested: PartitionPath | None) -> PartitionPath:
-        return place if requested is None else requested
+    def place(requested: PartitionPath | None) -> PartitionPath:
+        return default if requested is None else requested
 
-    return ImportFile(fields["text"], fields["type"], key=None, now=now, default_path=default_path, **part)
+    return ImportFile(fields["text"], fields["type"], now=now, place=place, **part)
 
 
 def _preview(request: HtmxRequest, form: MemoryImportForm) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """The page that adds a memory."""
 
-from typing import Any
-
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -27,18 +25,15 @@ def memory_new(request: HtmxRequest) -> HttpResponseBase:
     if request.method != "POST":
         names = ("partition", "kind")
         given = {name: request.GET[name] for name in names if name in request.GET}
-        return _page(request, MemoryNewForm(initial=_defaults() | given))
+        # the values that a memory has if the API is given its text alone
+        defaults = {name: getattr(NewMemory(""), name) for name in ("kind", "confidence", "metadata")}
+        return _page(request, MemoryNewForm(initial=defaults | given))
     form = MemoryNewForm(request.POST)
     memory = _stored(request, form)
     if memory is None:
         return _page(request, form)
     index_now(request.tenant.id, [memory.pk])
     return redirect("memory", request.tenant.id, memory.pk)
-
-
-def _defaults() -> dict[str, Any]:
-    """Return the values that a memory has if the API is given its text alone."""
-    return {name: getattr(NewMemory(""), name) for name in ("kind", "confidence", "metadata")}
 
 
 def _stored(request: HtmxRequest, form: MemoryNewForm) -> Memory | None:

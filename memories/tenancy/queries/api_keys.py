@@ -10,7 +10,7 @@ from django.db.models import OuterRef, Q, Subquery
 from psycopg import sql
 from rest_framework_api_key.models import BaseAPIKeyManager
 
-from memories.services.tenancy.audit_verbs import READS
+from memories.services.tenancy.act_labels import READS
 from memories.tenancy.queries.audit import AuditEntryQuerySet
 from memories.tenancy.queries.methods import rows_by, rows_ordered_by, rows_within
 from memories.tenancy.queries.prepared import send_prepared

@@ -7,10 +7,9 @@ from uuid import UUID
 
 from django.db.models import Exists, OuterRef, Q
 
-from memories.services.tenancy.act_labels import verbs_named
-from memories.services.tenancy.audit_verbs import AGENT_TRAFFIC, READS, UNLISTED
+from memories.services.tenancy.act_labels import AGENT_TRAFFIC, READS, UNLISTED, verbs_named
 from memories.tenancy.queries.insertions import execute
-from memories.tenancy.queries.methods import rows_among, rows_by, rows_ordered_by
+from memories.tenancy.queries.methods import rows_among, rows_by, rows_ordered_by, rows_where
 from memories.tenancy.queries.rows import TenantRows
 
 #: Maximum entries about a text that a list finds; an earlier end of the time range finds older ones.
@@ -28,6 +27,8 @@ class AuditEntryQuerySet(TenantRows):
     of_actors = rows_among("actor_id")
     of_verbs = rows_among("verb")
     at_any = rows_among("at")
+    #: Entries without the acts of API keys in every turn of a conversation.
+    without_agent_traffic = rows_where(~Q(actor_kind="key", verb__in=[*AGENT_TRAFFIC, *UNLISTED]))
 
     def about(self, target_id: object) -> Self:
         return self._about_any([str(target_id)])
@@ -61,10 +62,6 @@ class AuditEntryQuerySet(TenantRows):
         """Entries of any part, by one union: with OR, every entry would be compared with each part."""
         first, *others = (rows.values("pk") for rows in parts)
         return self.filter(pk__in=first.union(*others))
-
-    def without_agent_traffic(self) -> Self:
-        """Entries without the acts of API keys in every turn of a conversation."""
-        return self.exclude(actor_kind="key", verb__in=[*AGENT_TRAFFIC, *UNLISTED])
 
     def latest_about(self, target_kinds: Iterable[str], target_ids: Iterable[str]) -> set[UUID]:
         """Return the ids of the newest entries about each combination of targets that begins with one of these."""
@@ -111,11 +108,8 @@ class AuditEntryQuerySet(TenantRows):
 
 
 class StoredActQuerySet(TenantRows):
-    """Stored acts."""
-
-    def on_memories(self) -> Self:
-        """Acts on memories, as opposed to those that changed other values."""
-        return self.exclude(act="change")
+    #: Acts on memories, as opposed to those that changed other values.
+    on_memories = rows_where(~Q(act="change"))
 
 
 class AuditSealQuerySet(TenantRows):

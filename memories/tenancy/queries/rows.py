@@ -49,6 +49,9 @@ def _columns_of(model: type[models.Model], without: frozenset[str]) -> tuple[str
 class TenantRows(models.QuerySet[Any]):
     """Rows of tenants; every query starts with `for_tenant` or `of_tenants`."""
 
+    #: Rows with ids from the first to the last, when only a prefix of an id is known.
+    with_id_between = rows_by("pk__gte", "pk__lte")
+
     def kind_of(self, column: str) -> type:
         """Return the type of a column's values: `datetime`, `float`, `int`, `str` or `UUID`."""
         annotation, meta = self.query.annotations.get(column), self.model._meta
@@ -72,10 +75,6 @@ class TenantRows(models.QuerySet[Any]):
 
     def with_ids(self, row_ids: Iterable[Any]) -> Self:
         return self.filter(pk__in=list(row_ids))
-
-    def with_id_between(self, first: UUID, last: UUID) -> Self:
-        """Rows with ids from `first` to `last`, when only a prefix of an id is known."""
-        return self.filter(pk__gte=first, pk__lte=last)
 
     def for_tenant(self, tenant_id: UUID) -> Self:
         return self.filter(tenant_id=tenant_id)

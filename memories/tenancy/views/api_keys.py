@@ -1,7 +1,7 @@
 """The pages of API keys."""
 
-from dataclasses import dataclass
 from datetime import datetime
+from operator import attrgetter
 from typing import Any
 
 from django.http import HttpResponse, HttpResponseBase
@@ -22,20 +22,10 @@ from memory_platform.web.tables import SortColumn, TablePage, requested_order
 
 KEYS_SHOWN_MAX = 500
 _KEY_COLUMNS = (
-    SortColumn("name", "name", str, is_down_first=False),
+    SortColumn("name", "folded_name", str, is_down_first=False),
     SortColumn("created", "created", datetime),
     SortColumn("changed", "last_change", datetime),
 )
-
-
-@dataclass(frozen=True)
-class KeyRow:
-    """A key with the values that the table sorts by."""
-
-    key: ApiKey
-    name: str
-    created: datetime
-    last_change: datetime | None
 
 
 @tenant_page("admin", to_change="admin")
@@ -72,8 +62,7 @@ def _keys_page(request: HtmxRequest, form: ApiKeyForm, made: dict[str, Any] | No
 
 def _table(request: HtmxRequest, keys: list[Any]) -> TablePage:
     order = requested_order(request, _KEY_COLUMNS)
-    rows = order.sorted(KeyRow(key, key.name.casefold(), key.created, key.last_change) for key in keys)
-    return TablePage(sorted(rows, key=lambda row: row.key.revoked), order)
+    return TablePage(sorted(order.sorted(keys), key=attrgetter("revoked")), order)
 
 
 @tenant_page("admin", to_change="admin")

@@ -7,7 +7,7 @@ from django.shortcuts import redirect
 
 from memories.embeddings.embedders import active_model_name
 from memories.search.actions import set_tenant_language
-from memories.search.forms import LanguageForm
+from memories.tenancy.forms import LanguageForm
 from memories.tenancy.queries.languages import text_search_configs
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_of, tenant_page

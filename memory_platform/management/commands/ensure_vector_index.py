@@ -6,7 +6,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import DEFAULT_DB_ALIAS, ProgrammingError
 
 from memories.management.command import PlatformCommand
-from memories.search.vector_index import IndexedModel, VectorIndexState, ensure_vector_index, models_to_index
+from memories.search.vector_index import VectorIndexState, ensure_vector_index, models_to_index
 from memory_platform.management.commands._owner import owner_alias
 
 _RESULTS = {
@@ -32,12 +32,12 @@ class Command(PlatformCommand):
     def handle(self, **options: Any) -> None:
         if bool(options["model"]) != bool(options["dimension"]):
             raise CommandError("--model and --dimension must be used together.")
-        named = IndexedModel(options["model"], options["dimension"])
-        for model in [named] if named.name else models_to_index():
+        named = {options["model"]: options["dimension"]} if options["model"] else models_to_index()
+        for model, dimension in named.items():
             try:
                 how = {"database": owner_alias(DEFAULT_DB_ALIAS), "is_rebuilt": options["rebuild"]}
-                state = ensure_vector_index(model.name, model.dimension, **how)
+                state = ensure_vector_index(model, dimension, **how)
             except ProgrammingError as error:
-                raise CommandError(f"The index of {model.name} was not built: {str(error).splitlines()[0]}") from error
+                raise CommandError(f"The index of {model} was not built: {str(error).splitlines()[0]}") from error
             if options["verbosity"] > (state is VectorIndexState.PRESENT):
-                self.stdout.write(f"Vector index of {model.name} (dimension {model.dimension}): {_RESULTS[state]}.")
+                self.stdout.write(f"Vector index of {model} (dimension {dimension}): {_RESULTS[state]}.")

@@ -43,23 +43,19 @@ def phrases_of(fact: Fact) -> list[Phrase]:
 
 def _phrases(fact: Fact) -> Iterator[Phrase]:
     clauses = clauses_of(fact)
+    joints = {"'s"} if fact.words.has_verb_last else {"'s", *fact.words.genitives.words}  # of a genitive
     words: list[Token] = []
     at = 0
     for place, token in enumerate([*fact.tokens, None]):
         is_word = token is not None and _is_word(fact, place)
         if words and (not is_word or clauses[place] != clauses[at]):
-            if token is not None and fact.texts[place] in _joints(fact) and clauses[place] == clauses[at]:
+            if token is not None and fact.texts[place] in joints and clauses[place] == clauses[at]:
                 continue
             yield _phrase(fact, words, at, clauses)
             words = []
         if is_word and token is not None:
             at = at if words else place
             words.append(token)
-
-
-def _joints(fact: Fact) -> frozenset[str]:
-    """Words within a phrase: those of a genitive."""
-    return frozenset(["'s"]) | (frozenset() if fact.words.has_verb_last else fact.words.genitives.words)
 
 
 def _is_word(fact: Fact, place: int) -> bool:

@@ -115,24 +115,21 @@ def _is_repeated(word: Word, before: str, vocabulary: AttributeWords) -> bool:
     )
 
 
+#: The classes of words by the names of their vocabularies; the first vocabulary that contains a word decides.
+_KINDS = {
+    "be": "be",
+    "negations": "negation",
+    "changes": "change",
+    "ends": "change",
+    "verbs": "verb",
+    "prepositions": "preposition",
+    **dict.fromkeys(("first_person", "second_person", "third_person"), "person"),
+    **dict.fromkeys(("ignored", "light", "corrections", "now", "reasons"), "ignored"),
+    "status_words": "status",
+}
+
+
 def _kind(word: Word, words: AttributeWords) -> str:
-    text = word.text
     is_letter = word.raw.isupper() and len(word.raw) == 1 and word.case == "C"
-    if is_letter:
-        return "content"
-    if text in words.be:
-        return "be"
-    if text in words.negations:
-        return "negation"
-    if text in words.changes or text in words.ends:
-        return "change"
-    if text in words.verbs:
-        return "verb"
-    if text in words.prepositions:
-        return "preposition"
-    if text in words.first_person or text in words.second_person or text in words.third_person:
-        return "person"
-    others = (words.ignored, words.light, words.corrections, words.now, words.reasons)
-    if any(text in each for each in others):
-        return "ignored"
-    return "status" if text in words.status_words else "content"
+    kinds = (kind for name, kind in _KINDS.items() if word.text in getattr(words, name))
+    return "content" if is_letter else next(kinds, "content")

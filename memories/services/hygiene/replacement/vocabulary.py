@@ -92,11 +92,7 @@ def _language(given: Mapping[str, Any]) -> AttributeWords:
         verbs={word: kind for kind, words in given["verbs"].items() for word in words.split()},
         statuses=[{word: name for name, words in each.items() for word in words.split()} for each in given["statuses"]],
         clock=tuple((tuple(words), minutes) for words, minutes in given["clock"]),
-        past_endings=tuple(given["past_endings"]),
-        opening_endings=tuple(given["opening_endings"]),
-        verb_endings=tuple(given["verb_endings"]),
-        participle_endings=tuple(given["participle_endings"]),
-        finite_endings=tuple(given["finite_endings"]),
+        **{name: tuple(endings) for name, endings in given.items() if name.endswith("_endings")},
         is_s_plural=given["is_s_plural"],
         has_verb_last=given["has_verb_last"],
     )

@@ -28,14 +28,12 @@ def lacks_article(shorter: Sequence[Word], longer: Sequence[Word], language: Lan
     if language is SPANISH:
         return article.text == "el" and noun.case == "l" and noun.text not in SPANISH.unended | {"que", "cual", "de"}
     is_german = language is GERMAN and article.text in ("der", "die", "das") and noun.case == "N"
-    is_subject = not (is_feminine(noun.text) if article.text == "der" else _has_other_subject(longer))
+    has_other_subject = any(
+        one.text == "der" and before.text not in GERMAN.adverbials for before, one in pairwise(longer)
+    )
+    is_subject = not (is_feminine(noun.text) if article.text == "der" else has_other_subject)
     is_singular = verb.text in SINGULAR_VERBS or _SINGULAR.fullmatch(verb.text) is not None
     return is_german and is_subject and is_singular and verb.case == "l" and not after.raw[:1].isupper()
-
-
-def _has_other_subject(words: Sequence[Word]) -> bool:
-    """Whether the words contain "der" without a preposition before it."""
-    return any(word.text == "der" and before.text not in GERMAN.adverbials for before, word in pairwise(words))
 
 
 def is_feminine(noun: str) -> bool:

@@ -95,12 +95,11 @@ def _is_typo(one: Word, other: Word, language: LanguageVocabulary) -> bool:
 
 def _has_case_clash(one: ParsedStatement, other: ParsedStatement) -> bool:
     """Whether a word is a name in one of the statements and never in the other."""
-    names, common = ([_of_case(each, cases) for each in (one, other)] for cases in ("CN", "l"))
+    names, common = (
+        [{word.text for word in each.words if word.case and word.case in cases} for each in (one, other)]
+        for cases in ("CN", "l")
+    )
     return bool(names[0] & common[1] - names[1] or names[1] & common[0] - names[0])
-
-
-def _of_case(statement: ParsedStatement, cases: str) -> set[str]:
-    return {word.text for word in statement.words if word.case and word.case in cases}
 
 
 def _agree(one: Word, other: Word) -> bool:

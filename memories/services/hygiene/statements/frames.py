@@ -116,10 +116,6 @@ def _is_phrase(words: Sequence[Word], language: LanguageVocabulary) -> bool:
     return is_short and not any(word.text in stops for word in words)
 
 
-def _is_phrase_or_amount(words: Sequence[Word], language: LanguageVocabulary) -> bool:
-    return _is_measure(words, language) or _is_phrase(words, language)
-
-
 def _is_name(words: Sequence[Word], language: LanguageVocabulary) -> bool:
     first = words[0]
     is_capital = first.raw[:1].isupper() and first.text not in _ARTICLES and first.text not in language.months
@@ -150,23 +146,6 @@ def _is_rest(words: Sequence[Word], language: LanguageVocabulary) -> bool:
     return first not in LIST_ANDS | language.adverbials | language.relatives | _LINKS | {"'s", "von", "vom", "des"}
 
 
-def _is_any(_words: Sequence[Word], _language: LanguageVocabulary) -> bool:
-    return True
-
-
-def _is_participle(words: Sequence[Word], language: LanguageVocabulary) -> bool:
-    return len(words) == 1 and _past_of(words[0], language) is not words[0]
-
-
-def _is_verb(words: Sequence[Word], language: LanguageVocabulary) -> bool:
-    return len(words) == 1 and words[0].case in ("l", "") and _is_phrase(words, language)
-
-
-def _is_german_participle(words: Sequence[Word], language: LanguageVocabulary) -> bool:
-    text = words[0].text
-    return len(words) == 1 and text not in language.no_agents and _GERMAN_PARTICIPLE.fullmatch(text) is not None
-
-
 def _past_of(word: Word, language: LanguageVocabulary) -> Word:
     """Return the past form of a participle; the word itself if it is none."""
     text = word.text
@@ -189,10 +168,6 @@ def _present_of(word: Word, language: LanguageVocabulary) -> Word:
     elif not present and word.text.endswith("ed") and len(root) > 2:
         present = root + ("es" if _SILENT_E.search(root) else "s")
     return word._replace(raw=present, text=present, stem=present) if present else word
-
-
-def _is_participle_of_present(words: Sequence[Word], language: LanguageVocabulary) -> bool:
-    return len(words) == 1 and _present_of(words[0], language) is not words[0]
 
 
 def _without_genitive_name(words: list[Word]) -> list[Word]:
@@ -219,10 +194,14 @@ _FITS: Mapping[str, Callable[[Sequence[Word], LanguageVocabulary], bool]] = {
     "V": _is_measure,
     "W": _is_name,
     "Z": _is_rest,
-    "R": _is_any,
-    "P": _is_participle,
-    "E": _is_verb,
-    "Q": _is_phrase_or_amount,
-    "T": _is_participle_of_present,
-    "K": _is_german_participle,
+    "R": lambda _words, _language: True,
+    "P": lambda words, language: len(words) == 1 and _past_of(words[0], language) is not words[0],
+    "E": lambda words, language: len(words) == 1 and words[0].case in ("l", "") and _is_phrase(words, language),
+    "Q": lambda words, language: _is_measure(words, language) or _is_phrase(words, language),
+    "T": lambda words, language: len(words) == 1 and _present_of(words[0], language) is not words[0],
+    "K": lambda words, language: (
+        len(words) == 1
+        and words[0].text not in language.no_agents
+        and _GERMAN_PARTICIPLE.fullmatch(words[0].text) is not None
+    ),
 }

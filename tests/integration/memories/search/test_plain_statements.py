@@ -165,7 +165,7 @@ def test_a_statement_shows_no_row_of_a_tenant_whose_scope_is_not_open(bread: Ten
     with tenant_scope(other_tenant.pk):
         assert ranking.nearest_memories(scope, vector, model.name, "tokens_o200k_base", 5) == {}
         assert ranking.send_nearest_vectors(scope, vector, model.name, "tokens_o200k_base", 5).read() == {}
-        assert len(ranking.send_text_hits(scope, match_all(["bread"]), "tokens_o200k_base").read()) == 0
+        assert len(ranking.send_text_hits(scope, match_all(["bread"]), "tokens_o200k_base")()) == 0
         assert ranking.send_pinned_memories(scope, "tokens_o200k_base").read() == {}
         compared = {"vector": vector, "model": model.name, "lexemes": ["bread"], "with_vectors": True}
         assert send_plain_candidates(scope, ids, **compared).rows() == []

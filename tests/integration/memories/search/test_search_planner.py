@@ -20,13 +20,12 @@ from memories.models import Memory, MemoryEmbedding, PartitionCount, PartitionCo
 from memories.partitions.maintenance import fold_partition_counts
 from memories.search.queries.nearest import begin_index_scan, force_index_scan, index_prefix
 from memories.search.queries.ranking import send_nearest_vectors
+from memories.search.queries.scope_size import send_scope_size
 from memories.search.retrieval import Retrieval
 from memories.search.retrievers import (
     NearestResult,
-    execute_vector_plan,
-    find_nearest,
-    read_scope_size,
-    send_scope_size,
+    SentVectorSearch,
+    send_nearest,
 )
 from memories.search.vector_index import vector_index
 from memories.services.partitions.paths import parse_partition
@@ -57,7 +56,7 @@ def scope_of(tenant: Tenant, path: str = "", **narrowed: Any) -> SearchScope:
 def rows_in(tenant: Tenant, path: str = "", **narrowed: Any) -> int:
     with tenant_scope(tenant.pk):
         scope = scope_of(tenant, path, **narrowed)
-        return read_scope_size(scope, send_scope_size(scope, MODEL), DIMENSION).rows
+        return send_scope_size(scope.present(), MODEL)().rows
 
 
 # --- Counts ---------------------------------------------------------------------------------------------------------
@@ -205,19 +204,14 @@ def fill(tenant: Tenant, vectors: NDArray[np.float32], paths: Sequence[str], **f
 def along(scope: SearchScope, vector: NDArray[np.float32], **changed: Any) -> NearestResult:
     values: dict[str, Any] = {"limit": 100, "ef_search": 400, "max_scan_tuples": 20_000} | changed
     with tenant_scope(scope.tenant_id):
-        return execute_vector_plan(
-            VectorPlan(SearchMethod.HNSW, SearchPlanReason.MANY_ROWS, **values),
-            scope,
-            vector,
-            MODEL,
-            "tokens_o200k_base",
-        )
+        plan = VectorPlan(SearchMethod.HNSW, SearchPlanReason.MANY_ROWS, **values)
+        return SentVectorSearch.send(plan, scope, vector, MODEL, "tokens_o200k_base").read()
 
 
 def whole(scope: SearchScope, vector: NDArray[np.float32], **changed: Any) -> NearestResult:
     plan = VectorPlan(SearchMethod.EXACT, SearchPlanReason.FEW_ROWS, 100, **changed)
     with tenant_scope(scope.tenant_id):
-        return execute_vector_plan(plan, scope, vector, MODEL, "tokens_o200k_base")
+        return SentVectorSearch.send(plan, scope, vector, MODEL, "tokens_o200k_base").read()
 
 
 @pytest.mark.long
@@ -295,7 +289,7 @@ def test_expired_memories_do_not_take_the_place_of_others(tenant: Tenant) -> Non
     fill(tenant, vectors[150:], ["user=al"])
     with tenant_scope(tenant.pk):
         plan = VectorPlan(SearchMethod.EXACT, SearchPlanReason.FEW_ROWS, 40)
-        found = execute_vector_plan(plan, scope_of(tenant), vectors[0], MODEL, "tokens_o200k_base")
+        found = SentVectorSearch.send(plan, scope_of(tenant), vectors[0], MODEL, "tokens_o200k_base").read()
     assert len(found.rows) == 40
 
 
@@ -318,7 +312,9 @@ def test_large_scope_is_planned_along_the_index(tenant: Tenant, monkeypatch: pyt
     # Rows that other tests rolled back stay in the index until the next vacuum.
     monkeypatch.setattr("memories.services.search.planner.SCAN_LIMIT_RATIO", 1_000)
     with tenant_scope(tenant.pk):
-        found = find_nearest(scope_of(tenant), clustered(1, 4)[0], MODEL, "tokens_o200k_base", wanted=20)
+        scope, vector = scope_of(tenant), clustered(1, 4)[0]
+        size = send_scope_size(scope.present(), MODEL)
+        found = send_nearest(scope, vector, MODEL, "tokens_o200k_base", wanted=20, read_size=size).read()
     plan = found.plan
     assert (plan["search"], plan["reason"], plan["rows_in_scope"]) == ("hnsw", "many_rows", 500)
     assert plan["limit"] == 200
@@ -370,8 +366,8 @@ def test_migrated_database_has_the_index_of_the_default_model(tenant: Tenant) ->
     assert get_embedder().name == MODEL
     with tenant_scope(tenant.pk):
         scope = scope_of(tenant)
-        assert read_scope_size(scope, send_scope_size(scope, MODEL), DIMENSION).index_rows is not None
-        assert read_scope_size(scope, send_scope_size(scope, "unknown"), DIMENSION).index_rows is None
+        assert send_scope_size(scope.present(), MODEL)().index_rows is not None
+        assert send_scope_size(scope.present(), "unknown")().index_rows is None
 
 
 @pytest.mark.django_db(transaction=True)

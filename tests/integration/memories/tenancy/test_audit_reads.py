@@ -13,8 +13,8 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from memories.models import AuditCheck, AuditEntry, Tenant
+from memories.services.tenancy.act_labels import READS
 from memories.services.tenancy.audit_seals import content_hash
-from memories.services.tenancy.audit_verbs import READS
 from memories.tasks import record_settled_searches_task
 from memories.tenancy import audit_chain
 from memories.tenancy.audit import Actor, live_searches, record_audit, record_search, record_shown

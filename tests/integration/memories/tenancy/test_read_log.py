@@ -6,7 +6,7 @@ import pytest
 from django.db import transaction
 
 from memories.models import AuditEntry, Tenant
-from memories.services.tenancy.audit_verbs import READS
+from memories.services.tenancy.act_labels import READS
 from memories.tenancy.scopes import tenant_scope
 from tests.console_pages import address_of, operator_patterns
 from tests.integration.memory_platform.rest.test_api_routes import ROUTES, Rows, offered, one_of_everything

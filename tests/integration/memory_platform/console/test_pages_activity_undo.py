@@ -37,8 +37,7 @@ from memories.partitions.actions import (
     withdraw_summary,
 )
 from memories.services.partitions.paths import parse_partition
-from memories.services.tenancy.act_labels import ACT_LABELS, UNLISTED_LABELS
-from memories.services.tenancy.audit_verbs import UNLISTED
+from memories.services.tenancy.act_labels import ACT_LABELS, UNLISTED, UNLISTED_LABELS
 from memories.store.actions.edit import update_memory
 from memories.tenancy.actions.api_keys import create_api_key
 from memories.tenancy.scopes import tenant_scope

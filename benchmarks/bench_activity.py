@@ -7,13 +7,12 @@ that lists all of them. Each has 5 memories with a rare word and 300 with a comm
 """
 
 import argparse
-import importlib
 import sys
 from functools import partial
 from statistics import median
 from typing import Any
 
-from benchmarks.database import new_benchmark_tenant, store_in_batches, throwaway_database
+from benchmarks.database import console_client, new_benchmark_tenant, store_in_batches, throwaway_database
 from benchmarks.timing import Stopwatch, argument_parser
 
 #: A rare and a common word, beginnings of ids (from one in 16 to one in 4,096 ids), and no text.
@@ -59,20 +58,12 @@ def _filled(name: str, entries: int, step: int) -> Any:
 
 def _measure(tenant: Any, options: argparse.Namespace) -> int:
     """Print the times of each text; return 1 if a median is over the limit, else 0."""
-    from django.conf import settings
-    from django.db import connection
-    from django.test import Client
     from django.urls import reverse
 
     from tests.users import new_operator
 
-    settings.STORAGES["staticfiles"]["BACKEND"] = "django.contrib.staticfiles.storage.StaticFilesStorage"
-    importlib.import_module("memory_platform.wsgi")
-    client = Client(SERVER_NAME="localhost")
-    client.force_login(new_operator(str(tenant.pk), "admin", tenant))
-    watch, slow = Stopwatch(is_wall=False), 0
-    with connection.cursor() as cursor:  # parallel workers would not be timed
-        cursor.execute("SET max_parallel_workers_per_gather = 0")
+    client = console_client(new_operator(str(tenant.pk), "admin", tenant))
+    watch, slow = Stopwatch(), 0
     for text in _TEXTS:
         ask = partial(client.get, reverse("activity", args=[tenant.pk]), {"q": text})
         rows = ask().content.count(b'id="act-')

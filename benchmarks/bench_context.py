@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.database import analyse, benchmark_actor, new_benchmark_tenant, store_in_batches, throwaway_database
 from benchmarks.texts import BENCHMARK_NOW, generated_memory, generated_question
-from benchmarks.timing import argument_parser, p95
+from benchmarks.timing import alternately, argument_parser, p95
 
 WARM_UP_ROUNDS = 5
 
@@ -42,17 +42,13 @@ def measure_contexts(tenant: Any, rounds: int, max_tokens: int) -> dict[bool, li
     from context.receipts.results import ContextRequest
 
     draw = random.Random(8)
+    queries = [generated_question(draw) for _ in range(WARM_UP_ROUNDS + rounds)]
     timings: dict[bool, list[dict[str, float]]] = {True: [], False: []}
-    for number in range(WARM_UP_ROUNDS + rounds):
-        query = generated_question(draw)
-        for is_preview in (True, False) if number % 2 else (False, True):
-            request = ContextRequest(query=query, max_tokens=max_tokens, preview=is_preview)
-            context = assemble_context(
-                request, tenant_id=tenant.pk, reach="", actor=benchmark_actor(), now=BENCHMARK_NOW
-            )
-            if number >= WARM_UP_ROUNDS:
-                timings[is_preview].append(dict(context.timings))
-    return timings
+    for number, is_preview in alternately((True, False), len(queries)):
+        request = ContextRequest(query=queries[number], max_tokens=max_tokens, preview=is_preview)
+        context = assemble_context(request, tenant_id=tenant.pk, reach="", actor=benchmark_actor(), now=BENCHMARK_NOW)
+        timings[is_preview].append(dict(context.timings))
+    return {is_preview: rows[WARM_UP_ROUNDS:] for is_preview, rows in timings.items()}
 
 
 def report_contexts(timings: dict[bool, list[dict[str, float]]]) -> None:

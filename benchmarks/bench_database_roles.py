@@ -9,9 +9,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.bench_hot_path import load_memories, new_key
+from benchmarks.bench_hot_path import load_memories
 from benchmarks.bench_row_scopes import measure, requests
-from benchmarks.database import throwaway_database
+from benchmarks.database import api_client, console_client, throwaway_database
 from benchmarks.timing import argument_parser
 
 _CONNECTIONS = "SELECT usename, count(*) FROM pg_stat_activity WHERE usename LIKE 'memory_%%' GROUP BY 1 ORDER BY 1"
@@ -41,15 +41,13 @@ def switch(is_separate: bool) -> None:
 def pages() -> dict[str, Callable[[], Any]]:
     """Return requests of a superuser in the console, by name."""
     from django.contrib.auth.models import User
-    from django.test import Client
 
     from memories.models import Tenant
     from memories.tenancy.scopes import maintenance_scope
     from memory_platform.postgres.roles import CONSOLE, logged_in_as
 
-    client = Client(headers={"Host": "localhost"})
     with logged_in_as(CONSOLE):
-        client.force_login(User.objects.create_superuser("bench"))
+        client = console_client(User.objects.create_superuser("bench"))
         with maintenance_scope():
             tenant_id = Tenant.objects.values_list("pk", flat=True)[0]
     return {"page of memories": lambda: client.get(f"/t/{tenant_id}/memories")}
@@ -72,14 +70,11 @@ def main() -> int:
     with throwaway_database():
         from django.db import connections
 
-        key = new_key(load_memories(options.memories))
-        calls = {name: ended(call) for name, call in (requests(key) | pages()).items()}
-        alternating = list(calls.values())
+        client = api_client(load_memories(options.memories))
+        calls = {name: ended(call) for name, call in (requests(client) | pages()).items()}
 
         def all_in_turn() -> Any:
-            for call in alternating:
-                answer = call()
-            return answer
+            return [call() for call in calls.values()][-1]
 
         print(f"{'request':<18}{'separate ms':>12}{'one role ms':>12}{'ratio':>10}")
         for name, call in {**calls, "all in turn": all_in_turn}.items():

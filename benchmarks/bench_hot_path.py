@@ -17,8 +17,9 @@ import os
 import random
 import socket
 import sys
-import tempfile
+import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -30,25 +31,26 @@ from statistics import median
 from typing import Any
 from uuid import UUID
 
-import psutil
 import psycopg
 
 from benchmarks.database import (
     analyse,
-    benchmark_actor,
     new_benchmark_tenant,
+    new_key,
     store_in_batches,
     throwaway_database,
     without_vector_index,
 )
 from benchmarks.texts import BENCHMARK_NOW, note_with_rare_words, question_with_rare_words
-from benchmarks.timing import argument_parser, p95
+from benchmarks.timing import Usage, argument_parser, in_turn, p95, timed
 from memory_platform.embedded.processes import spawn_process, stop_processes, wait_until_ready
 from memory_platform.embedded.redis import start_redis
 
 WANTED_ROWS = 200
 CLIENTS = 8
 THROUGHPUT_TURNS = 3
+#: The processes whose processor time a call takes.
+PURPOSES = ("web", "postgres", "client")
 WARM_UP_ROUNDS = 20
 _TENANT = "hot path"
 #: What a vector store returns: the nearest rows of one tenant with their texts.
@@ -103,43 +105,31 @@ def load_memories(memories: int) -> UUID:
     return UUID(str(tenant.pk))
 
 
-def new_key(tenant_id: UUID) -> str:
-    """Return the text of a new key that may read and write."""
-    from datetime import UTC, datetime
-
-    from memories.models import Tenant
-    from memories.tenancy.actions.api_keys import create_api_key
-    from memories.tenancy.scopes import admin_write_scope
-
-    with admin_write_scope():
-        tenant = Tenant.objects.get(pk=tenant_id)
-        scopes = ["read", "write"]
-        by, now = benchmark_actor(), datetime.now(UTC)
-        return create_api_key(tenant=tenant, name="bench", scopes=scopes, by=by, now=now)[1]
-
-
-@dataclass(frozen=True)
 class HttpClient:
-    """Sends context requests on one connection."""
+    """Sends requests to the API of one tenant, on a connection for each thread."""
 
-    connection: http.client.HTTPConnection
-    headers: dict[str, str]
+    def __init__(self, port: int, key: str) -> None:
+        self._port, self._local = port, threading.local()
+        self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
 
-    @classmethod
-    def open(cls, port: int, key: str, timeout: float = 60) -> "HttpClient":
-        return cls(
-            http.client.HTTPConnection("127.0.0.1", port, timeout=timeout),
-            {"Authorization": f"Bearer {key}", "Content-Type": "application/json"},
-        )
-
-    def post_context(self, **body: Any) -> bytes:
-        """Return the body of the response. Raises `RuntimeError` if its status is not 200."""
-        self.connection.request("POST", "/api/v1/context", json.dumps(body), self.headers)
-        answer = self.connection.getresponse()
+    def post(self, path: str, body: Any) -> bytes:
+        """Return the body of the response; a text is sent unchanged. Raises `RuntimeError` unless it is 200 or 201."""
+        if not hasattr(self._local, "connection"):
+            self._local.connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=600)
+        sent = body if isinstance(body, str) else json.dumps(body)
+        self._local.connection.request("POST", f"/api/v1/{path}", sent, self._headers)
+        answer: http.client.HTTPResponse = self._local.connection.getresponse()
         read = answer.read()
-        if answer.status != 200:
+        if answer.status not in (200, 201):
             raise RuntimeError(f"{answer.status}: {read[:300]!r}")
         return read
+
+
+def free_port() -> int:
+    """Return a port that nothing listens on."""
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 @contextmanager
@@ -153,9 +143,7 @@ def web_server(folder: Path, more: Mapping[str, str] | None = None) -> Iterator[
     store = start_redis(folder)
     children = [] if store.child is None else [store.child]
     try:
-        with closing(socket.socket()) as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = int(probe.getsockname()[1])
+        port = free_port()
         env = {**os.environ, "CACHE_URL": store.cache_url, "CELERY_BROKER_URL": store.broker_url}
         command = [sys.executable, *web_command(f"127.0.0.1:{port}", processes=2)]
         web = spawn_process("web", command, log=folder / "logs" / "web.log", env=env)
@@ -191,9 +179,10 @@ class BareQuery:
         self._connection.execute("SELECT set_config('app.scope', %s, false)", [token])
         self._connection.execute(f"SET hnsw.ef_search = {WANTED_ROWS}")
 
-    def run(self, vector: str) -> list[Any]:
-        """Return the rows nearest to a vector, given as text."""
-        rows = self._connection.execute(self._statement, {"vector": vector, "tenant": self._tenant_id}).fetchall()
+    def run(self, question: "Question") -> list[Any]:
+        """Return the rows nearest to a question."""
+        values = {"vector": question.vector, "tenant": self._tenant_id}
+        rows = self._connection.execute(self._statement, values).fetchall()
         if len(rows) != WANTED_ROWS:
             raise RuntimeError(f"{len(rows)} rows")
         return rows
@@ -222,16 +211,9 @@ def new_questions(count: int) -> list[Question]:
     ]
 
 
-def timed(call: Callable[[], Any]) -> tuple[float, Any]:
-    """Return the milliseconds of a call, and its result."""
-    start = time.perf_counter()
-    answer = call()
-    return (time.perf_counter() - start) * 1_000, answer
-
-
 @dataclass(frozen=True)
 class Throughput:
-    """The calls of `CLIENTS` clients, and the processor time of one: web processes, Postgres, client."""
+    """The calls of `CLIENTS` clients, and the processor time of one by `PURPOSES`."""
 
     per_second: float
     milliseconds: Sequence[float]
@@ -249,21 +231,23 @@ class Bench:
 
     def compare_latencies(self, profile: str) -> None:
         """Print the times of both, measured alternately, and of contexts with `profile`."""
-        client, bare = HttpClient.open(self.port, self.key), self.new_bare()
-        times: dict[str, list[float]] = {"bare query": [], "context": [], f"context, {profile}": []}
+        client, bare = HttpClient(self.port, self.key), self.new_bare()
         steps: list[dict[str, float]] = []
-        for number, question in enumerate(self.questions):
-            post = partial(client.post_context, query=question.text, max_tokens=self.max_tokens)
-            calls: list[Callable[[], Any]] = [
-                partial(bare.run, question.vector),
-                post,
-                partial(post, profile=profile),
-            ]
-            results = [timed(call) for call in calls]
-            if number >= WARM_UP_ROUNDS:
-                for name, (milliseconds, _) in zip(times, results, strict=True):
-                    times[name].append(milliseconds)
-                steps.append(json.loads(results[1][1])["timings"])
+
+        def post(number: int, **more: Any) -> float:
+            body = {"query": self.questions[number].text, "max_tokens": self.max_tokens, **more}
+            milliseconds, answer = timed(partial(client.post, "context", body))
+            if not more:
+                steps.append(json.loads(answer)["timings"])
+            return milliseconds
+
+        calls: dict[str, Callable[[int], float]] = {
+            "bare query": lambda number: timed(partial(bare.run, self.questions[number]))[0],
+            "context": post,
+            f"context, {profile}": partial(post, profile=profile),
+        }
+        times = in_turn(calls, len(self.questions) - WARM_UP_ROUNDS, warm_up=WARM_UP_ROUNDS)
+        steps = steps[WARM_UP_ROUNDS:]
         bare.close()
         base = times["bare query"]
         print(f"{'':<28}{'p50 ms':>9}{'p95 ms':>9}{'p50 / bare':>12}{'p95 / bare':>12}")
@@ -280,7 +264,7 @@ class Bench:
         ratio of the processor times is printed as well.
         """
         measured = self.throughput(seconds)
-        parts = "".join(f"{part:>17}" for part in ("web CPU ms", "Postgres CPU ms", "client CPU ms"))
+        parts = "".join(f"{f'{purpose} CPU ms':>17}" for purpose in PURPOSES)
         print(f"\n{CLIENTS} clients{'':<19}{'calls/s':>9}{parts}")
         for name, one in measured.items():
             print(f"{name:<28}{one.per_second:>9.1f}" + "".join(f"{each:>17.2f}" for each in one.milliseconds))
@@ -293,35 +277,31 @@ class Bench:
 
         The first round does not count, because new connections plan their statements in it.
         """
+        client = HttpClient(self.port, self.key)
 
-        def query() -> Callable[[Question], Any]:
-            bare = self.new_bare()
-            return lambda question: bare.run(question.vector)
-
-        def post() -> Callable[[Question], Any]:
-            client = HttpClient.open(self.port, self.key)
-            return lambda question: client.post_context(query=question.text, max_tokens=self.max_tokens)
+        def post(question: Question) -> bytes:
+            return client.post("context", {"query": question.text, "max_tokens": self.max_tokens})
 
         # kept open: the time of a process that ends is known only when its parent has collected it
-        queries = [query() for _ in range(CLIENTS)]
-        openers: dict[str, Callable[[], list[Callable[[Question], Any]]]] = {
-            "bare query": lambda: queries,
-            "context": lambda: [post() for _ in range(CLIENTS)],
+        queries = [self.new_bare() for _ in range(CLIENTS)]
+        calls: dict[str, list[Callable[[Question], Any]]] = {
+            "bare query": [bare.run for bare in queries],
+            "context": [post] * CLIENTS,
         }
-        counts, used = dict.fromkeys(openers, 0), {name: [0.0, 0.0, 0.0] for name in openers}
+        counts, used = dict.fromkeys(calls, 0), defaultdict[tuple[str, str], float](float)
         for turn in range(THROUGHPUT_TURNS + 1):
-            for name, opener in openers.items():
-                calls = opener()
-                before, deadline = processor_seconds(), time.monotonic() + seconds / THROUGHPUT_TURNS
+            for name, clients in calls.items():
+                before, deadline = Usage(), time.monotonic() + seconds / THROUGHPUT_TURNS
                 with ThreadPoolExecutor(CLIENTS) as pool:
-                    count = sum(pool.map(partial(self._repeat, deadline=deadline), calls))
+                    count = sum(pool.map(partial(self._repeat, deadline=deadline), clients))
                 if turn == 0:
                     continue
                 counts[name] += count
-                for place, (now, then) in enumerate(zip(processor_seconds(), before, strict=True)):
-                    used[name][place] += now - then
+                after = Usage()
+                for purpose in PURPOSES:
+                    used[name, purpose] += after.seconds[purpose] - before.seconds[purpose]
         return {
-            name: Throughput(count / seconds, [each * 1_000 / count for each in used[name]])
+            name: Throughput(count / seconds, [used[name, purpose] * 1_000 / count for purpose in PURPOSES])
             for name, count in counts.items()
         }
 
@@ -331,23 +311,6 @@ class Bench:
             call(self.questions[done % len(self.questions)])
             done += 1
         return done
-
-
-def processor_seconds() -> tuple[float, float, float]:
-    """Return the processor time so far of the web processes, of the database processes below this one, and its own."""
-    web = postgres = 0.0
-    for process in psutil.Process().children(recursive=True):
-        try:
-            times, name = process.cpu_times(), process.name()
-        except psutil.Error:
-            continue
-        # processes that have ended count in their parent
-        used = times.user + times.system + times.children_user + times.children_system
-        if name.startswith("postgres"):
-            postgres += used
-        elif "redis" not in name:
-            web += used
-    return web, postgres, time.process_time()
 
 
 def measure(folder: Path, options: argparse.Namespace) -> None:
@@ -368,13 +331,9 @@ def measure(folder: Path, options: argparse.Namespace) -> None:
 
 def main() -> None:
     defaults = {"memories": 100_000, "rounds": 200, "max_tokens": 4_000, "seconds": 15.0, "profile": "adr-0040"}
-    parser = argument_parser(__doc__, **defaults)
-    parser.add_argument("--keep", type=Path)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="memory-platform-bench-", ignore_cleanup_errors=True) as temporary:
-        folder: Path = (options.keep or Path(temporary)).resolve()
-        with throwaway_database(folder):
-            measure(folder, options)
+    options = argument_parser(__doc__, **defaults, keep=Path).parse_args()
+    with throwaway_database(options.keep) as folder:
+        measure(folder, options)
 
 
 if __name__ == "__main__":

@@ -10,13 +10,12 @@ from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from statistics import median
-from time import perf_counter
 from typing import Any
 from uuid import UUID
 
 from benchmarks.database import analyse, new_benchmark_tenant, throwaway_database
 from benchmarks.texts import BENCHMARK_NOW
-from benchmarks.timing import TimedCase, argument_parser, p95
+from benchmarks.timing import TimedCase, argument_parser, p95, timed
 
 _DIMENSION = 256
 _PLACES = 50
@@ -80,16 +79,15 @@ def load_hygiene_rows(tenant_id: UUID, rows: int) -> None:
         cursor.execute(_VECTORS, values)
         cursor.execute(_PAIRS, values)
     analyse()
-    timed("search all: never retrieved, expiring", partial(find_unused_and_expiring_memories, now=BENCHMARK_NOW))
-    timed("search all: no positive feedback", partial(find_unhelpful_memories, now=BENCHMARK_NOW))
+    print_time("search all: never retrieved, expiring", partial(find_unused_and_expiring_memories, now=BENCHMARK_NOW))
+    print_time("search all: no positive feedback", partial(find_unhelpful_memories, now=BENCHMARK_NOW))
     analyse()
 
 
-def timed(label: str, work: Callable[[], object]) -> None:
+def print_time(label: str, work: Callable[[], object]) -> None:
     """Print the duration of one call, and its result."""
-    start = perf_counter()
-    answer = work()
-    print(f"{label}: {perf_counter() - start:.2f} s{'' if answer is None else f' ({answer})'}")
+    milliseconds, answer = timed(work)
+    print(f"{label}: {milliseconds / 1_000:.2f} s{'' if answer is None else f' ({answer})'}")
 
 
 def measure_hygiene(tenant_id: UUID, rounds: int) -> None:
@@ -127,19 +125,14 @@ def measure_hygiene(tenant_id: UUID, rounds: int) -> None:
 def scanned_tables(work: Callable[[], object]) -> set[str]:
     """Return the tables that the plans of the queries of `work` read completely."""
     from django.db import connection
+    from django.test.utils import CaptureQueriesContext
 
-    executed: list[tuple[str, Any]] = []
-
-    def listen(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
-        executed.append((sql, params))
-        return execute(sql, params, many, context)
-
-    with connection.execute_wrapper(listen):
+    with CaptureQueriesContext(connection) as queries:
         work()
     plans = []
     with connection.cursor() as cursor:
-        for sql, params in executed:
-            cursor.execute(f"EXPLAIN {sql}", params)
+        for query in queries.captured_queries:
+            cursor.execute(f"EXPLAIN {query['sql']}")
             plans += [line for (line,) in cursor.fetchall()]
     return {line.split("Seq Scan on ")[1].split()[0] for line in plans if "Seq Scan on " in line}
 
@@ -155,7 +148,7 @@ def compare(tenant_id: UUID) -> None:
             rows = Memory.objects.for_tenant(tenant_id).within(path, exact=True).order_by("id")[:COMPARED_BATCH]
             UncomparedMemory.objects.enqueue(tenant_id, rows.values_list("pk", flat=True))
         later = BENCHMARK_NOW + timedelta(hours=1)
-        timed(f"compare a batch with {label}", partial(detect_pairs_in_batch, tenant_id, now=later))
+        print_time(f"compare a batch with {label}", partial(detect_pairs_in_batch, tenant_id, now=later))
 
 
 def main() -> None:

@@ -20,7 +20,7 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache, partial
@@ -30,19 +30,17 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
 
-import psutil
 import psycopg
 from pgvector import HalfVector
 from pgvector.psycopg import register_vector
 from psycopg.types.json import Jsonb
 
-from benchmarks.bench_hot_path import new_key
 from benchmarks.bench_hygiene import compare, measure_hygiene
 from benchmarks.bench_search import memory_partitions, report_searches
-from benchmarks.bench_writes import Usage, recall_now
-from benchmarks.database import analyse, new_benchmark_tenant, throwaway_database, without_vector_index
+from benchmarks.bench_writes import recall_now
+from benchmarks.database import analyse, api_client, new_benchmark_tenant, throwaway_database, without_vector_index
 from benchmarks.texts import BENCHMARK_NOW, note_with_rare_words, question_with_rare_words
-from benchmarks.timing import argument_parser, p95
+from benchmarks.timing import Stopwatch, Usage, argument_parser, in_turn, p95
 
 if TYPE_CHECKING:
     from memories.models import Tenant
@@ -215,41 +213,28 @@ class Tenants:
         self._clients: dict[str, Any] = {}
         self._is_wall = is_wall
 
-    def _now(self) -> float:
-        """Return milliseconds of the clock, or the processor time of this process and of all of Postgres."""
-        if self._is_wall:
-            return time.perf_counter() * 1_000
-        used = time.process_time_ns()
-        for process in psutil.Process().children(recursive=True):
-            with suppress(OSError):  # the process has ended
-                used += int(Path(f"/proc/{process.pid}/schedstat").read_text().split()[0])
-        return used / 1e6
-
-    def _measure(self, call: Callable[[], Any]) -> tuple[float, Any]:
-        start = self._now()
-        answer = call()
-        return self._now() - start, answer
-
     def add(self, name: str, tenant_id: UUID) -> None:
         """Add a tenant under the name that the output shows."""
-        from rest_framework.test import APIClient
-
-        client = self._clients[name] = APIClient()
-        client.credentials(HTTP_AUTHORIZATION=f"Bearer {new_key(tenant_id)}", HTTP_HOST="localhost")
+        self._clients[name] = api_client(tenant_id)
 
     def time(self, path: str, body: Callable[[], Any], rounds: int) -> dict[str, list[float]]:
-        """Return the milliseconds of each tenant's requests, made in turn."""
-        times: dict[str, list[float]] = {name: [] for name in (*self._clients, FIXED_WORK)}
-        for number in range(WARM_UP + rounds):
-            sent = body()
-            times[FIXED_WORK].append(self._measure(fixed_work)[0])
-            for name, client in self._clients.items():
-                elapsed, answer = self._measure(partial(client.post, f"/api/v1/{path}", sent, format="json"))
-                if answer.status_code >= 300:
-                    raise RuntimeError(f"{name}: {answer.status_code} {answer.content[:300]!r}")
-                if number >= WARM_UP:
-                    times[name].append(elapsed)
-        return times
+        """Return the milliseconds of each tenant's requests, made in turn, and of the fixed work."""
+        sent = [body() for _ in range(WARM_UP + rounds)]
+
+        def post(client: Any, number: int) -> float:
+            taken, answer = self._measure(partial(client.post, f"/api/v1/{path}", sent[number], format="json"))
+            if answer.status_code >= 300:
+                raise RuntimeError(f"{answer.status_code} {answer.content[:300]!r}")
+            return taken
+
+        calls: dict[str, Callable[[int], float]] = {
+            FIXED_WORK: lambda _: self._measure(fixed_work)[0],
+            **{name: partial(post, client) for name, client in self._clients.items()},
+        }
+        return in_turn(calls, rounds, warm_up=WARM_UP)
+
+    def _measure(self, call: Callable[[], Any]) -> tuple[float, Any]:
+        return Stopwatch(is_wall=self._is_wall, of_all=True).measure(call)
 
     def contexts(self, rounds: int) -> dict[str, float]:
         """Print the milliseconds of contexts; return their medians relative to that of the fixed work."""
@@ -342,9 +327,7 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    parser = argument_parser(__doc__, memories=1_000_000, rounds=60, wall=False)
-    parser.add_argument("--keep", type=Path)
-    options = parser.parse_args()
+    options = argument_parser(__doc__, memories=1_000_000, rounds=60, wall=False, keep=Path).parse_args()
     with throwaway_database(options.keep):
         measure(options)
 

@@ -18,7 +18,6 @@ database in that folder; a later run starts from it.
 
 import argparse
 import gzip
-import importlib
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -27,7 +26,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from benchmarks.database import analyse, new_benchmark_tenant, throwaway_database, without_vector_index
+from benchmarks.database import (
+    analyse,
+    console_client,
+    new_benchmark_tenant,
+    throwaway_database,
+    without_vector_index,
+)
 from benchmarks.timing import Stopwatch, argument_parser, p95
 
 WARM_UP = 2
@@ -104,10 +109,7 @@ def explain(client: Any, place: Any) -> None:
 
 def main() -> None:
     defaults = {"memories": 100_000, "rounds": 15, "limit_ms": 0.0, "only": "", "wall": False, "explain": False}
-    defaults["results"] = False
-    parser = argument_parser(__doc__, **defaults)
-    parser.add_argument("--keep", type=Path)
-    options = parser.parse_args()
+    options = argument_parser(__doc__, **defaults, results=False, keep=Path).parse_args()
     with throwaway_database(options.keep):
         from memory_platform.postgres.roles import CONSOLE, logged_in_as
 
@@ -130,28 +132,17 @@ def bench_all_pages(options: argparse.Namespace) -> int:
 
 def page_measurements(options: argparse.Namespace) -> Iterator[PageMeasurement]:
     """Load, then measure each page, and its result if that needs a second request."""
-    from django.conf import settings
     from django.contrib.auth.models import User
-    from django.db import connection
-    from django.test import Client
 
     from memories.models import Tenant
     from memories.tenancy.scopes import admin_write_scope
     from tests.console_pages import FRAGMENTS, console_pages
     from tests.demo_fixture import TENANT, console_page_ids
 
-    # Serve assets from their sources, so that they need not be collected first.
-    settings.STORAGES["staticfiles"]["BACKEND"] = "django.contrib.staticfiles.storage.StaticFilesStorage"
-    # Start like a web process: modules loaded and frozen for garbage collection.
-    importlib.import_module("memory_platform.wsgi")
     operator = User.objects.filter(username=_OPERATOR).first() or fill_tenant(options.memories)
     with admin_write_scope():
         tenant = Tenant.objects.get(name=TENANT)
-    client = Client(SERVER_NAME="localhost")
-    client.force_login(operator)
-    watch = Stopwatch(is_wall=options.wall)
-    with connection.cursor() as cursor:  # parallel workers would not be timed
-        cursor.execute("SET max_parallel_workers_per_gather = 0")
+    client, watch = console_client(operator), Stopwatch(is_wall=options.wall)
     ids = console_page_ids(tenant, _OPERATOR)
     for place in console_pages(ids):
         if not place.name.startswith(options.only) or place.name == "design":

@@ -8,13 +8,14 @@ default profile.
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from statistics import median
 from uuid import uuid4
 
 from benchmarks.bench_signals import LATE
 from benchmarks.database import analyse, benchmark_actor, throwaway_database
-from benchmarks.timing import Stopwatch, argument_parser
+from benchmarks.timing import Stopwatch, alternately, argument_parser
 from context.services.evaluation.corpus import Corpus, CorpusQuestion, read_corpus
 from context.services.profiles.scoring_profiles import ADR_0040, SHIPPED_PROFILES
 
@@ -37,8 +38,9 @@ def measure_profiles(corpus: Corpus, count: int) -> Iterator[tuple[int, dict[str
 
     tenant_id, _ = load_staged_corpus(uuid4(), corpus, now=LATE, loaded=lambda _: None)
     analyse()
-    watch = Stopwatch(is_wall=False)
+    watch = Stopwatch()
     questions = corpus.questions[:: max(len(corpus.questions) // count, 1)][:count]
+    asked = [*questions[:_WARM_UP_QUESTIONS], *questions]
 
     def assemble(question: CorpusQuestion, name: str, budget: int) -> AssembledContext:
         request = ContextRequest(query=question.text, preview=True, max_tokens=budget, scoring=SHIPPED_PROFILES[name])
@@ -46,12 +48,9 @@ def measure_profiles(corpus: Corpus, count: int) -> Iterator[tuple[int, dict[str
 
     for budget in BUDGETS_TOKENS:
         times: dict[str, list[float]] = {name: [] for name in SHIPPED_PROFILES}
-        for number, question in enumerate([*questions[:_WARM_UP_QUESTIONS], *questions]):
-            for name in list(times)[:: 1 if number % 2 else -1]:
-                taken, _ = watch.measure(lambda: assemble(question, name, budget))  # noqa: B023 - called at once
-                if number >= _WARM_UP_QUESTIONS:
-                    times[name].append(taken)
-        yield budget, {name: median(each) for name, each in times.items()}
+        for number, name in alternately(list(times), len(asked)):
+            times[name].append(watch.measure(partial(assemble, asked[number], name, budget))[0])
+        yield budget, {name: median(each[_WARM_UP_QUESTIONS:]) for name, each in times.items()}
 
 
 def main() -> None:

@@ -9,19 +9,15 @@ database.
 import gc
 import random
 import sys
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
-from pathlib import Path
+from contextlib import contextmanager, nullcontext
 from statistics import median
 from typing import Any
 
-import psutil
-
-from benchmarks.bench_hot_path import load_memories, new_key
-from benchmarks.database import throwaway_database
+from benchmarks.bench_hot_path import load_memories
+from benchmarks.database import api_client, throwaway_database
 from benchmarks.texts import question_with_rare_words
-from benchmarks.timing import argument_parser, hodges_lehmann
+from benchmarks.timing import Stopwatch, alternately, argument_parser, hodges_lehmann
 
 WARM_UP_REQUESTS = 10
 _UNCHECKED = (
@@ -95,32 +91,9 @@ def both_connections() -> Iterator[Callable[[bool], None]]:
     switch(True)
 
 
-class Processor:
-    """The processor time of this process and of the database processes that run when the object is created."""
-
-    def __init__(self) -> None:
-        children = psutil.Process().children(recursive=True)
-        self._files = [Path(f"/proc/{process.pid}/schedstat") for process in children]
-
-    def milliseconds(self) -> float:
-        total = time.process_time_ns()
-        for file in self._files:
-            with suppress(FileNotFoundError, ProcessLookupError):  # the process has ended
-                total += int(file.read_text().split()[0])
-        return total / 1e6
-
-    def of(self, call: Callable[[], object]) -> float:
-        """Return the milliseconds that a call takes."""
-        start = self.milliseconds()
-        call()
-        return self.milliseconds() - start
-
-
-def requests(key: str) -> dict[str, Callable[[], Any]]:
-    """Return the measured requests by name."""
-    from rest_framework.test import APIClient
-
-    client, draw = APIClient(headers={"Authorization": f"Bearer {key}", "Host": "localhost"}), random.Random(3)
+def requests(client: Any) -> dict[str, Callable[[], Any]]:
+    """Return the measured requests of a client of the API by name."""
+    draw = random.Random(3)
 
     def context() -> Any:
         body = {"query": question_with_rare_words(draw), "max_tokens": 2_000, "partition": "user=u7"}
@@ -139,12 +112,11 @@ def measure(call: Callable[[], Any], switch: Callable[[bool], None], rounds: int
     A round is the median of its requests. The times are medians of the rounds, the ratio is `hodges_lehmann` of pairs.
     """
     durations: dict[bool, list[float]] = {True: [], False: []}
-    for number in range(rounds):
-        for is_checked in (True, False) if number % 2 else (False, True):
-            switch(is_checked)
-            _warm_up(call)
-            processor = Processor()
-            durations[is_checked].append(median(processor.of(call) for _ in range(count)))
+    for _, is_checked in alternately((True, False), rounds):
+        switch(is_checked)
+        _warm_up(call)
+        watch = Stopwatch(of_all=True)
+        durations[is_checked].append(median(watch.measure(call)[0] for _ in range(count)))
     return _columns(durations)
 
 
@@ -156,12 +128,11 @@ def measure_in_turn(call: Callable[[], Any], rounds: int, count: int) -> str:
             for is_checked in (True, False):
                 switch(is_checked)
                 _warm_up(call)
-            processor = Processor()
+            watch = Stopwatch(of_all=True)
             of_round: dict[bool, list[float]] = {True: [], False: []}
-            for number in range(count):
-                for is_checked in (True, False) if number % 2 else (False, True):
-                    switch(is_checked)
-                    of_round[is_checked].append(processor.of(call))
+            for _, is_checked in alternately((True, False), count):
+                switch(is_checked)
+                of_round[is_checked].append(watch.measure(call)[0])
         for is_checked, times in of_round.items():
             durations[is_checked].append(median(times))
     return _columns(durations)
@@ -184,10 +155,10 @@ def _columns(durations: dict[bool, list[float]]) -> str:
 def main() -> int:
     options = argument_parser(__doc__, memories=20_000, rounds=40, requests=16).parse_args()
     with throwaway_database():
-        key = new_key(load_memories(options.memories))
+        client = api_client(load_memories(options.memories))
         add_unchecked_policies()
         print(f"{'request':<18}{'checked ms':>12}{'plain ms':>12}{'ratio':>10}")
-        for name, call in requests(key).items():
+        for name, call in requests(client).items():
             print(f"{name:<18}{measure_in_turn(call, options.rounds, options.requests)}", flush=True)
     return 0
 

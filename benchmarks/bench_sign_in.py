@@ -10,9 +10,8 @@ from functools import partial
 from statistics import median
 from typing import Any
 
-from benchmarks.bench_row_scopes import Processor
 from benchmarks.database import throwaway_database
-from benchmarks.timing import argument_parser, hodges_lehmann
+from benchmarks.timing import Stopwatch, alternately, argument_parser, hodges_lehmann
 
 UNKNOWN = "unknown"
 
@@ -46,10 +45,9 @@ def main() -> int:
         with logged_in_as(CONSOLE):
             names = create_accounts()
             taken: dict[str, list[float]] = {name: [] for name in names}
-            for number in range(options.attempts + 3):
-                for name in names if number % 2 else reversed(names):
-                    SignInFailures.objects.all().delete()  # otherwise, attempts would have to wait
-                    taken[name].append(Processor().of(partial(attempt, name)))
+            for _, name in alternately(names, options.attempts + 3):
+                SignInFailures.objects.all().delete()  # otherwise, attempts would have to wait
+                taken[name].append(Stopwatch(of_all=True).measure(partial(attempt, name))[0])
         print(f"{'account':<12}{'ms':>10}{'ratio to unknown':>20}")
         for name, times in taken.items():
             ratios = [one / other for one, other in zip(times[3:], taken[UNKNOWN][3:], strict=True)]

@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.database import benchmark_actor, new_benchmark_tenant, store_in_batches, throwaway_database
+from benchmarks.database import api_client, new_benchmark_tenant, store_in_batches, throwaway_database
 from benchmarks.texts import BENCHMARK_NOW, note_with_rare_words, question_with_rare_words
 from benchmarks.timing import argument_parser
 
@@ -78,19 +78,8 @@ def main() -> None:
     """Print the bytes of each kind of row."""
     memories = argument_parser(__doc__, memories=20_000).parse_args().memories
     with throwaway_database():
-        from rest_framework.test import APIClient
-
-        from memories.tenancy.actions.api_keys import create_api_key
-        from memories.tenancy.scopes import tenant_scope
-
         tenant, draw = new_benchmark_tenant("storage"), random.Random(4)
-        with tenant_scope(tenant.pk):
-            scopes, by = ("read", "write"), benchmark_actor()
-            _, key = create_api_key(
-                tenant=tenant, name="bench", scopes=scopes, partition=None, by=by, now=BENCHMARK_NOW
-            )
-        client = APIClient()
-        client.credentials(HTTP_AUTHORIZATION=f"Bearer {key}", HTTP_HOST="localhost")
+        client = api_client(tenant.pk)
         measure("memories with vectors", memories, lambda: load(tenant, memories))
 
         def contexts() -> None:

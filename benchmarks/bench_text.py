@@ -10,14 +10,14 @@ Both searches rank in the same way, so only the matching differs.
 import random
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
+from functools import partial
 from itertools import accumulate, product
 from statistics import fmean, median
-from time import perf_counter
 from typing import Any
 
 from benchmarks.database import analyse, benchmark_scope, new_benchmark_tenant, store_in_batches, throwaway_database
 from benchmarks.texts import BENCHMARK_NOW
-from benchmarks.timing import argument_parser, p95
+from benchmarks.timing import argument_parser, p95, timed
 
 _BATCH = 1_000
 VOCABULARY_WORDS = 20_000
@@ -56,9 +56,8 @@ def load_text_memories(tenant: Any, words: Sequence[str], memories: int) -> None
     )
     store_in_batches(tenant, rows, now=BENCHMARK_NOW, batch=_BATCH, with_vectors=False)
     analyse()
-    start = perf_counter()
-    found = recount_common_lexemes(tenant.pk)
-    print(f"{memories:,} memories; counting {found:,} common lexemes took {perf_counter() - start:.2f} s")
+    milliseconds, found = timed(partial(recount_common_lexemes, tenant.pk))
+    print(f"{memories:,} memories; counting {found:,} common lexemes took {milliseconds / 1_000:.2f} s")
 
 
 def drawn_queries(words: Sequence[str], count: int) -> Iterator[tuple[str, str]]:
@@ -78,12 +77,14 @@ def time_text_search(tenant: Any, text: str, *, drops: bool) -> tuple[float, lis
     from memories.tenancy.scopes import tenant_scope
 
     scope = benchmark_scope(tenant.pk)
-    with tenant_scope(tenant.pk):
-        start = perf_counter()
+
+    def search() -> list[Any]:
         rows_by_lexeme = tenant_query_lexemes(tenant.pk, text)
         query = build_text_query(scope, rows_by_lexeme) if drops else match_all(list(rows_by_lexeme))
-        found = list(SentTextSearch.send(scope, query, "tokens_o200k_base").read())
-        return (perf_counter() - start) * 1000, found
+        return list(SentTextSearch.send(scope, query, "tokens_o200k_base").read())
+
+    with tenant_scope(tenant.pk):
+        return timed(search)
 
 
 def measure_text_search(tenant: Any, queries: Sequence[tuple[str, str]]) -> dict[str, list[tuple[float, float, float]]]:

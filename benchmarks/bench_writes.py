@@ -17,7 +17,6 @@ import io
 import json
 import os
 import random
-import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -28,13 +27,12 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import numpy as np
-import psutil
 import psycopg
 
-from benchmarks.bench_hot_path import HttpClient, new_key, timed, web_server
-from benchmarks.database import new_benchmark_tenant, throwaway_database
+from benchmarks.bench_hot_path import HttpClient, web_server
+from benchmarks.database import new_benchmark_tenant, new_key, throwaway_database
 from benchmarks.texts import note_with_rare_words, question_with_rare_words
-from benchmarks.timing import argument_parser, p95
+from benchmarks.timing import Usage, argument_parser, in_turn, p95, timed
 
 BULK_ROWS = 1_000
 NEAREST = 200
@@ -62,28 +60,6 @@ def bulk_bodies(memories: int) -> list[str]:
         json.dumps({"memories": [row(number) for number in range(start, min(start + BULK_ROWS, memories))]})
         for start in range(0, memories, BULK_ROWS)
     ]
-
-
-class Usage:
-    """Processor seconds and memory of the processes below this one, by purpose."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {"web": 0.0, "worker": 0.0, "postgres": 0.0}
-        self.web_mebibytes: list[int] = []
-        for process in psutil.Process().children(recursive=True):
-            try:
-                times, name, command = process.cpu_times(), process.name(), " ".join(process.cmdline())
-                memory = process.memory_info().rss >> 20
-            except psutil.Error:
-                continue
-            kind = "postgres" if name.startswith("postgres") else "web" if "gunicorn" in command else "worker"
-            self.seconds[kind] += times.user + times.system + times.children_user + times.children_system
-            self.web_mebibytes += [memory] if kind == "web" else []
-
-    def since(self, former: "Usage", rows: int) -> str:
-        """Return the processor milliseconds per row since `former`."""
-        spent = {kind: (now - former.seconds[kind]) * 1_000 / rows for kind, now in self.seconds.items()}
-        return ", ".join(f"{kind} {milliseconds:.2f}" for kind, milliseconds in spent.items())
 
 
 class RecallProbe(threading.Thread):
@@ -138,27 +114,7 @@ def recall_now(tenant_id: UUID, draw: random.Random) -> tuple[int, float, str]:
     return int(plan["rows_in_scope"]), float(np.mean(shares)) if shares else 1.0, str(plan["search"])
 
 
-class Target:
-    """The API of one tenant."""
-
-    def __init__(self, port: int, key: str) -> None:
-        self._port, self._key = port, key
-        self._local = threading.local()
-
-    def post(self, path: str, body: Any) -> Any:
-        """Return the response to a POST; a text is sent unchanged. Raises `RuntimeError` unless it is 200 or 201."""
-        client = getattr(self._local, "client", None) or HttpClient.open(self._port, self._key, timeout=600)
-        self._local.client = client
-        sent = body if isinstance(body, str) else json.dumps(body)
-        client.connection.request("POST", f"/api/v1/{path}", sent, client.headers)
-        answer = client.connection.getresponse()
-        read = answer.read()
-        if answer.status not in (200, 201):
-            raise RuntimeError(f"{answer.status}: {read[:300]!r}")
-        return json.loads(read)
-
-
-def load(target: Target, tenant_id: UUID, options: argparse.Namespace) -> float:
+def load(client: HttpClient, tenant_id: UUID, options: argparse.Namespace) -> float:
     """Load the memories; return the seconds."""
     from memories.search.vector_index import tail_lengths
 
@@ -168,9 +124,9 @@ def load(target: Target, tenant_id: UUID, options: argparse.Namespace) -> float:
     if probe:
         probe.start()
     with ThreadPoolExecutor(options.clients) as pool:
-        answers = list(pool.map(partial(target.post, "memories/bulk"), bodies))
+        answers = list(pool.map(partial(client.post, "memories/bulk"), bodies))
     seconds, after = time.perf_counter() - start, Usage()
-    if any(row["status"] != "created" for answer in answers for row in answer["results"]):
+    if any(row["status"] != "created" for answer in answers for row in json.loads(answer)["results"]):
         raise RuntimeError("not every memory was created")
     print(f"load: {options.memories / seconds:,.0f} rows/s, {seconds:.1f} s with {options.clients} clients")
     print(f"processor ms of a row: {after.since(before, options.memories)}")
@@ -231,19 +187,20 @@ class Copies:
                 self._owner.execute(statement, {"id": uuid4(), "number": random.getrandbits(62), "at": at})
 
 
-def single_writes(target: Target, copies: Copies, rounds: int) -> None:
+def single_writes(client: HttpClient, copies: Copies, rounds: int) -> None:
     """Print the times of single writes, measured alternately with plain insertions."""
     draw = random.Random(23)
-    times: dict[str, list[float]] = {"POST memories": [], "INSERT": []}
-    before = Usage()
-    for number in range(rounds):
+
+    def write(number: int) -> float:
         body = {"content": note_with_rare_words(10_000_000 + number, draw), "user_id": f"u{number % 100}"}
-        times["POST memories"].append(timed(partial(target.post, "memories", body))[0])
-        times["INSERT"].append(timed(copies.insert)[0])
+        return timed(partial(client.post, "memories", body))[0]
+
+    before = Usage()
+    times = in_turn({"POST memories": write, "INSERT": lambda _: timed(copies.insert)[0]}, rounds)
     report(times, Usage().since(before, rounds))
 
 
-def session_times(target: Target, rounds: int) -> tuple[dict[str, list[float]], str]:
+def session_times(client: HttpClient, rounds: int) -> tuple[dict[str, list[float]], str]:
     """Return the times of appending a message and of the contexts of a short and a long session.
 
     The processor time is that of an append, by process.
@@ -251,25 +208,28 @@ def session_times(target: Target, rounds: int) -> tuple[dict[str, list[float]], 
     draw = random.Random(24)
     made = {}
     for count in (100, 10_000):
-        made[count] = target.post("sessions", {"model": "gpt-4o", "user_id": f"session-{count}"})["id"]
+        session = {"model": "gpt-4o", "user_id": f"session-{count}"}
+        made[count] = json.loads(client.post("sessions", session))["id"]
         for start in range(0, count, 100):
             rows = [
                 {"role": "user" if turn % 2 else "assistant", "content": note_with_rare_words(start + turn, draw)}
                 for turn in range(100)
             ]
-            target.post(f"sessions/{made[count]}/messages", {"messages": rows})
-    times: dict[str, list[float]] = {"append": [], "context of 100": [], "context of 10,000": []}
-    before = Usage()
-    for number in range(rounds):
+            client.post(f"sessions/{made[count]}/messages", {"messages": rows})
+
+    def append(number: int) -> float:
         row = {"role": "user", "content": note_with_rare_words(number, draw)}
-        times["append"].append(timed(partial(target.post, f"sessions/{made[100]}/messages", {"messages": [row]}))[0])
+        return timed(partial(client.post, f"sessions/{made[100]}/messages", {"messages": [row]}))[0]
+
+    def context(session: str, _: int) -> float:
+        body = {"max_tokens": 2_000, "query": question_with_rare_words(draw), "preview": True}
+        return timed(partial(client.post, f"sessions/{session}/context", body))[0]
+
+    before = Usage()
+    appends = in_turn({"append": append}, rounds)
     used = Usage().since(before, rounds)
-    for _ in range(max(rounds // 5, 10)):
-        for count in made:
-            body = {"max_tokens": 2_000, "query": question_with_rare_words(draw), "preview": True}
-            post = partial(target.post, f"sessions/{made[count]}/context", body)
-            times[f"context of {count:,}"].append(timed(post)[0])
-    return times, used
+    contexts = {f"context of {count:,}": partial(context, session) for count, session in made.items()}
+    return appends | in_turn(contexts, max(rounds // 5, 10)), used
 
 
 def report(times: dict[str, list[float]], used: str) -> None:
@@ -280,26 +240,22 @@ def report(times: dict[str, list[float]], used: str) -> None:
 
 
 def main() -> None:
-    parser = argument_parser(__doc__, memories=100_000, clients=2, rounds=200, recall=False)
-    parser.add_argument("--keep", type=Path)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="memory-platform-bench-", ignore_cleanup_errors=True) as temporary:
-        folder: Path = (options.keep or Path(temporary)).resolve()
-        with throwaway_database(folder):
-            from memories.embeddings.providers import default_model
+    options = argument_parser(__doc__, memories=100_000, clients=2, rounds=200, recall=False, keep=Path).parse_args()
+    with throwaway_database(options.keep) as folder:
+        from memories.embeddings.providers import default_model
 
-            tenant = new_benchmark_tenant(f"writes {time.time()}")
-            with web_server(folder, {"worker": WORKER, "beat": f"{BEAT} {folder / 'beat'}"}) as port:
-                target = Target(port, new_key(tenant.pk))
-                seconds = load(target, tenant.pk, options) if options.memories else 0.0
-                copies = Copies(tenant.pk, default_model().dimension)
-                before = Usage()
-                copied = copies.fill()
-                if seconds:
-                    print(f"COPY + CREATE INDEX {copied:.1f} s; / load {copied / seconds:.2f}")
-                    print(f"processor ms of a row: {Usage().since(before, options.memories)}")
-                single_writes(target, copies, options.rounds)
-                report(*session_times(target, options.rounds))
+        tenant = new_benchmark_tenant(f"writes {time.time()}")
+        with web_server(folder, {"worker": WORKER, "beat": f"{BEAT} {folder / 'beat'}"}) as port:
+            client = HttpClient(port, new_key(tenant.pk))
+            seconds = load(client, tenant.pk, options) if options.memories else 0.0
+            copies = Copies(tenant.pk, default_model().dimension)
+            before = Usage()
+            copied = copies.fill()
+            if seconds:
+                print(f"COPY + CREATE INDEX {copied:.1f} s; / load {copied / seconds:.2f}")
+                print(f"processor ms of a row: {Usage().since(before, options.memories)}")
+            single_writes(client, copies, options.rounds)
+            report(*session_times(client, options.rounds))
 
 
 if __name__ == "__main__":

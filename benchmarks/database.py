@@ -1,5 +1,6 @@
 """A temporary database for a benchmark, with real settings: a commit waits for the disk."""
 
+import importlib
 import os
 import shutil
 import tempfile
@@ -8,7 +9,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import django
@@ -26,12 +27,12 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def throwaway_database(kept: Path | None = None) -> Iterator[None]:
+def throwaway_database(kept: Path | None = None) -> Iterator[Path]:
     """Start an embedded Postgres in a temporary folder, migrate it and connect Django to it; delete it at exit.
 
-    With `kept`, that folder is used and kept.
+    Yield the folder. With `kept`, that folder is used and kept.
     """
-    folder = kept or Path(tempfile.mkdtemp(prefix="memory-platform-bench-"))
+    folder = (kept or Path(tempfile.mkdtemp(prefix="memory-platform-bench-"))).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o711)
     child, superuser_url = start_postgres(folder)
@@ -57,7 +58,7 @@ def throwaway_database(kept: Path | None = None) -> Iterator[None]:
         from django.db import connections
 
         call_command("migrate", verbosity=0, interactive=False)
-        yield
+        yield folder
         for connection in connections.all(initialized_only=True):
             connection.close()
             if hasattr(connection, "close_pool"):
@@ -90,6 +91,42 @@ def new_benchmark_tenant(name: str) -> "Tenant":
 
     with admin_write_scope():
         return create_tenant(name=name, by=benchmark_actor(), now=datetime.now(UTC))
+
+
+def new_key(tenant_id: UUID) -> str:
+    """Return the text of a new key that may read and write."""
+    from memories.models import Tenant
+    from memories.tenancy.actions.api_keys import create_api_key
+    from memories.tenancy.scopes import admin_write_scope
+
+    with admin_write_scope():
+        tenant = Tenant.objects.get(pk=tenant_id)
+        by, now = benchmark_actor(), datetime.now(UTC)
+        return create_api_key(tenant=tenant, name="bench", scopes=["read", "write"], by=by, now=now)[1]
+
+
+def api_client(tenant_id: UUID) -> Any:
+    """Return a client of the API in this process, with a new key."""
+    from rest_framework.test import APIClient
+
+    return APIClient(headers={"Authorization": f"Bearer {new_key(tenant_id)}", "Host": "localhost"})
+
+
+def console_client(user: Any) -> Any:
+    """Return a client of the console in this process, as a web process serves it, without parallel database workers."""
+    from django.conf import settings
+    from django.db import connection
+    from django.test import Client
+
+    # Serve assets from their sources, so that they need not be collected first.
+    settings.STORAGES["staticfiles"]["BACKEND"] = "django.contrib.staticfiles.storage.StaticFilesStorage"
+    # Start like a web process: modules loaded and frozen for garbage collection.
+    importlib.import_module("memory_platform.wsgi")
+    with connection.cursor() as cursor:  # parallel workers would not be timed
+        cursor.execute("SET max_parallel_workers_per_gather = 0")
+    client = Client(SERVER_NAME="localhost")
+    client.force_login(user)
+    return client
 
 
 def store_in_batches(

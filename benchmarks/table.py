@@ -16,13 +16,11 @@ import os
 import platform
 import random
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -41,18 +39,17 @@ from benchmarks.bench_hot_path import (
     Bench,
     HttpClient,
     Question,
-    new_key,
+    free_port,
     new_questions,
-    timed,
     web_server,
 )
 from benchmarks.bench_million import RATIOS
 from benchmarks.bench_packers import packer_cases
 from benchmarks.bench_pages import page_measurements
-from benchmarks.bench_writes import BEAT, WORKER, Copies, Target, Usage, load, session_times
-from benchmarks.database import new_benchmark_tenant, throwaway_database
+from benchmarks.bench_writes import BEAT, WORKER, Copies, load, session_times
+from benchmarks.database import new_benchmark_tenant, new_key, throwaway_database
 from benchmarks.texts import note_with_rare_words
-from benchmarks.timing import argument_parser, p95
+from benchmarks.timing import Usage, argument_parser, in_turn, p95, timed
 
 MAX_TOKENS = 4_000
 PEERS_PYTHON = Path(".venv-bench/bin/python")
@@ -115,17 +112,6 @@ def machine() -> dict[str, Any]:
     }
 
 
-def in_turn(calls: dict[str, Callable[[int], float]], rounds: int) -> dict[str, list[float]]:
-    """Return the milliseconds of each call, made in turn so that other work delays all alike."""
-    times: dict[str, list[float]] = {name: [] for name in calls}
-    for number in range(WARM_UP_ROUNDS + rounds):
-        for name, call in calls.items():
-            taken = call(number)
-            if number >= WARM_UP_ROUNDS:
-                times[name].append(taken)
-    return times
-
-
 def milliseconds(values: Sequence[float]) -> str:
     return f"{median(values):.1f} ms (p95 {p95(values):.1f})"
 
@@ -141,30 +127,30 @@ class Run:
         from memories.embeddings.providers import default_model
 
         self._port, self._key, self._rounds, self._seconds = port, key, options.rounds, options.seconds
+        self._client = HttpClient(port, key)
         model = default_model()
         self._new_bare = partial(BareQuery, tenant_id, model.name, model.dimension)
         self._questions = new_questions(WARM_UP_ROUNDS + options.rounds)
-        self._target = Target(port, key)
 
     def _question(self, number: int) -> Question:
         return self._questions[number % len(self._questions)]
 
     def contexts(self, peers: PeerProcess | None) -> list[Row]:
         """Return contexts compared with the bare query and with searches of the peers."""
-        client, bare = HttpClient.open(self._port, self._key), self._new_bare()
+        bare = self._new_bare()
 
         def post(number: int, **more: Any) -> float:
-            text = self._question(number).text
-            return timed(partial(client.post_context, query=text, max_tokens=MAX_TOKENS, **more))[0]
+            body = {"query": self._question(number).text, "max_tokens": MAX_TOKENS, **more}
+            return timed(partial(self._client.post, "context", body))[0]
 
         calls: dict[str, Callable[[int], float]] = {
-            "bare": lambda number: timed(partial(bare.run, self._question(number).vector))[0],
+            "bare": lambda number: timed(partial(bare.run, self._question(number)))[0],
             "context": post,
             "recall": partial(post, profile="conversation-recall"),
         }
         for name in ("mem0", "langgraph") if peers else ():
             calls[name] = lambda number, name=name: peers.call(f"{name}_search", self._question(number).text)  # type: ignore[misc, union-attr]
-        times = in_turn(calls, self._rounds)
+        times = in_turn(calls, self._rounds, warm_up=WARM_UP_ROUNDS)
         bare.close()
         own, base = times["context"], times["bare"]
         beside = f"{milliseconds(own)}; bare query {milliseconds(base)}"
@@ -194,12 +180,12 @@ class Run:
             return note_with_rare_words(draw.randrange(10**9), draw)
 
         calls: dict[str, Callable[[int], float]] = {
-            "own": lambda _: timed(partial(self._target.post, "memories", {"content": note(), "user_id": "u1"}))[0]
+            "own": lambda _: timed(partial(self._client.post, "memories", {"content": note(), "user_id": "u1"}))[0]
         }
         for name in ("mem0", "langgraph") if peers else ():
             calls[name] = lambda _, name=name: peers.call(f"{name}_write", note())  # type: ignore[misc, union-attr]
         before = Usage()
-        times = in_turn(calls, self._rounds)
+        times = in_turn(calls, self._rounds, warm_up=WARM_UP_ROUNDS)
         used = Usage().since(before, self._rounds + WARM_UP_ROUNDS)
         own = times["own"]
         value = f"{milliseconds(own)}; processor ms with those of the peers in Postgres: {used}"
@@ -211,7 +197,7 @@ class Run:
 
     def sessions(self) -> list[Row]:
         """Return appended messages and contexts of sessions."""
-        times, used = session_times(self._target, self._rounds)
+        times, used = session_times(self._client, self._rounds)
         long, short = times["context of 10,000"], times["context of 100"]
         return [
             Row("append one message, p50", "<= 5 ms", f"{milliseconds(times['append'])}; processor ms: {used}"),
@@ -232,11 +218,11 @@ def packers() -> list[Row]:
     ]
 
 
-def bulk(target: Target, tenant_id: UUID, options: argparse.Namespace) -> tuple[list[Row], list[str]]:
+def bulk(client: HttpClient, tenant_id: UUID, options: argparse.Namespace) -> tuple[list[Row], list[str]]:
     """Load the memories; return rows about it, and the texts."""
     from memories.embeddings.providers import default_model
 
-    seconds = load(target, tenant_id, options)
+    seconds = load(client, tenant_id, options)
     copied = Copies(tenant_id, default_model().dimension).fill()
     rates = f"{options.memories / seconds:.0f} rows/s; {copied:.1f} of {seconds:.1f} s"
     draw = random.Random(21)
@@ -253,7 +239,7 @@ def measure(folder: Path, options: argparse.Namespace) -> list[Row]:
     tenant = new_benchmark_tenant("table")
     key = new_key(tenant.pk)
     with web_server(folder, {"worker": WORKER, "beat": f"{BEAT} {folder / 'beat'}"}) as port:
-        rows, texts = bulk(Target(port, key), tenant.pk, options)
+        rows, texts = bulk(HttpClient(port, key), tenant.pk, options)
         peers = PeerProcess(texts) if PEERS_PYTHON.exists() else None
         for name in ("mem0", "langgraph"):
             rate = f"{peers.rates[name]:.0f} rows/s" if peers else ""
@@ -283,9 +269,7 @@ def start(folder: Path) -> list[Row]:
     # the tests are not type-checked
     new: Any = import_module("tests.integration.memory_platform.embedded.test_embedded_start").Start
     more = {"WEB_CONCURRENCY": "2", "EMBEDDING_PROVIDER": "wordllama"}
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
+    port = free_port()
     new(folder / "start", port, more).wait_until_ready().end(signal.SIGINT)
     begin = time.perf_counter()
     running = new(folder / "start", port, more)

@@ -3,18 +3,27 @@
 import argparse
 import gc
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median, quantiles
-from typing import Any
+from typing import Any, TypeVar
+
+import psutil
+
+_Variant = TypeVar("_Variant")
 
 
 def argument_parser(description: str | None, **defaults: Any) -> argparse.ArgumentParser:
-    """Return a parser whose help is a module's docstring, with an option for each default; False makes it a flag."""
+    """Return a parser whose help is a module's docstring, with an option for each default.
+
+    False makes it a flag; a type stands for an option without a default.
+    """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, default in defaults.items():
         how = {"action": "store_true"} if default is False else {"type": type(default), "default": default}
+        how = {"type": default} if isinstance(default, type) else how
         parser.add_argument(f"--{name.replace('_', '-')}", **how)
     return parser
 
@@ -70,24 +79,88 @@ def report_cases(cases: Iterable[TimedCase], clock: Callable[[], float] = time.p
     return 1 if slow else 0
 
 
+def timed(call: Callable[[], Any]) -> tuple[float, Any]:
+    """Return the milliseconds of a call by the clock, and its result."""
+    start = time.perf_counter()
+    answer = call()
+    return (time.perf_counter() - start) * 1_000, answer
+
+
 class Stopwatch:
-    """Milliseconds that a call takes: processor time of this process and its database process, or wall-clock time."""
+    """Milliseconds that a call takes: processor time of this process and of database processes, or wall-clock time.
 
-    def __init__(self, *, is_wall: bool) -> None:
-        from django.db import connection
+    The database process is that of the connection; with `of_all`, all processes count that run below this one when the
+    object is created.
+    """
 
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_backend_pid()")
-            self._process = Path(f"/proc/{cursor.fetchone()[0]}/schedstat")
+    def __init__(self, *, is_wall: bool = False, of_all: bool = False) -> None:
+        ids = [process.pid for process in psutil.Process().children(recursive=True)] if of_all else [_backend_id()]
+        self._files = [Path(f"/proc/{pid}/schedstat") for pid in ids]
         self._is_wall = is_wall
 
     def _now(self) -> float:
         if self._is_wall:
-            return time.perf_counter() * 1000
-        return (time.process_time_ns() + int(self._process.read_text().split()[0])) / 1e6
+            return time.perf_counter() * 1_000
+        total = time.process_time_ns()
+        for file in self._files:
+            with suppress(FileNotFoundError, ProcessLookupError):  # the process has ended
+                total += int(file.read_text().split()[0])
+        return total / 1e6
 
     def measure(self, call: Callable[[], Any]) -> tuple[float, Any]:
         """Return the time and the answer of the call."""
         start = self._now()
         answer = call()
         return self._now() - start, answer
+
+
+def _backend_id() -> int:
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        return int(cursor.fetchone()[0])
+
+
+class Usage:
+    """Processor seconds so far of this process ("client") and of those below it by purpose, and their memory."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {"web": 0.0, "worker": 0.0, "postgres": 0.0, "client": time.process_time()}
+        self.web_mebibytes: list[int] = []
+        for process in psutil.Process().children(recursive=True):
+            try:
+                times, name, command = process.cpu_times(), process.name(), " ".join(process.cmdline())
+                memory = process.memory_info().rss >> 20
+            except psutil.Error:
+                continue
+            kind = "postgres" if name.startswith("postgres") else "web" if "gunicorn" in command else "worker"
+            # processes that have ended count in their parent
+            self.seconds[kind] += times.user + times.system + times.children_user + times.children_system
+            self.web_mebibytes += [memory] if kind == "web" else []
+
+    def since(self, former: "Usage", rows: int) -> str:
+        """Return the processor milliseconds per row since `former`."""
+        spent = {kind: (now - former.seconds[kind]) * 1_000 / rows for kind, now in self.seconds.items()}
+        return ", ".join(f"{kind} {milliseconds:.2f}" for kind, milliseconds in spent.items())
+
+
+def in_turn(calls: Mapping[str, Callable[[int], float]], rounds: int, *, warm_up: int = 0) -> dict[str, list[float]]:
+    """Return the milliseconds that each call returns, made in turn so that other work delays all alike.
+
+    A call gets the number of its round; `warm_up` more rounds come first and do not count.
+    """
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for number in range(warm_up + rounds):
+        for name, call in calls.items():
+            taken = call(number)
+            if number >= warm_up:
+                times[name].append(taken)
+    return times
+
+
+def alternately(variants: Sequence[_Variant], rounds: int) -> Iterator[tuple[int, _Variant]]:
+    """Yield the number of each round with each of the variants, whose order is reversed in every second round."""
+    for number in range(rounds):
+        for variant in variants if number % 2 else variants[::-1]:
+            yield number, variant

@@ -73,17 +73,10 @@ def remove_last_statements(compaction: Compaction, count: int) -> tuple[str, lis
     return compaction.summary_text.removesuffix(ending), statements[:-count]
 
 
-@dataclass(frozen=True)
-class SwappedSummary:
-    """A summary after a swap, and the candidates that are left."""
-
-    text: str
-    statements: Sequence[CitedStatement]
-    candidates: Sequence[CitedStatement]
-
-
-def swap_statement(compaction: Compaction, *, remove: int | None = None, add: int | None = None) -> SwappedSummary:
-    """Return the summary without a statement or with a candidate, both by their numbers from 1 on.
+def swap_statement(
+    compaction: Compaction, *, remove: int | None = None, add: int | None = None
+) -> tuple[str, list[CitedStatement], list[CitedStatement]]:
+    """Return the summary without a statement or with a candidate, by their numbers from 1 on; and the candidates left.
 
     The removed statement becomes the first candidate. Raises `InvalidInput`.
     """
@@ -98,7 +91,7 @@ def swap_statement(compaction: Compaction, *, remove: int | None = None, add: in
         detail = f"{lacking} over the summary's budget of {compaction.summary_budget_tokens:,}."
         raise InvalidInput("over_budget", f"{detail} Remove a sentence first.", "add")
     left = [*filter(None, [removed]), *(one for one in budget.candidates if one is not added)]
-    return SwappedSummary(text, statements, left[:CANDIDATES_MAX])
+    return text, statements, left[:CANDIDATES_MAX]
 
 
 def _numbered(statements: Sequence[CitedStatement], number: int | None, field: str) -> CitedStatement | None:

@@ -30,7 +30,8 @@ DOES_NOT_SHRINK = "The summary would not be shorter than the messages that it re
 def parse_revised_summary(compaction: Compaction, text: str) -> tuple[str, list[CitedStatement]]:
     """Return the text to store and its statements. Raises `InvalidInput`."""
     wording = validate_summary_text(text, compaction)
-    contents = {str(message.pk): message.content for message in _summarised_messages(compaction)}
+    members = CompactionMember.objects.for_tenant(compaction.tenant_id).of_compaction(compaction.pk).with_messages()
+    contents = {str(one.message.pk): one.message.content for one in members if one.act == MEMBER_COMPACTED}
     return wording, parse_statements(wording, _statements(compaction), contents)
 
 
@@ -149,8 +150,3 @@ def revise_summary(compaction: Compaction, session: Session, text: str, statemen
 
 def _statements(compaction: Compaction) -> list[CitedStatement]:
     return list(map(CitedStatement.of, compaction.statements))
-
-
-def _summarised_messages(compaction: Compaction) -> list[Message]:
-    members = CompactionMember.objects.for_tenant(compaction.tenant_id).of_compaction(compaction.pk)
-    return [member.message for member in members.with_messages() if member.act == MEMBER_COMPACTED]

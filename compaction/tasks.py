@@ -150,15 +150,12 @@ def _enqueue_next(tenant_id: UUID) -> None:
 
 def enqueue_run(run: Run) -> None:
     """Enqueue the run after the commit; if the broker is unreachable, the sweep does it later."""
-    send = enqueue_compaction if run.kind == Run.Kind.COMPACTION else enqueue_roll_up
-    send(run.tenant_id, run.pk)
+    if run.kind == Run.Kind.COMPACTION:
+        enqueue_compaction(run.tenant_id, run.pk)
+    else:
+        send_after_commit(roll_up_task.delay, run.tenant_id, run.pk)
 
 
 def enqueue_compaction(tenant_id: UUID, run_id: UUID) -> None:
     """Enqueue a compaction as `enqueue_run` does."""
     send_after_commit(run_compaction_task.delay, tenant_id, run_id)
-
-
-def enqueue_roll_up(tenant_id: UUID, run_id: UUID) -> None:
-    """Enqueue a roll-up as `enqueue_run` does."""
-    send_after_commit(roll_up_task.delay, tenant_id, run_id)

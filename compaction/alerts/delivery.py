@@ -14,6 +14,7 @@ from compaction.alerts.channels import AlertMessage, ChannelError, send
 from compaction.models import Alert, AlertDelivery
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
 from memory_platform.postgres.roles import logged_in_across_tenants
+from memory_platform.web.navigation import tenant_page_url
 
 logger = logging.getLogger(__name__)
 
@@ -90,9 +91,7 @@ def _values_after(delivery: AlertDelivery, entry: dict[str, Any], *, is_final: b
 
 def alert_url(alert: Alert) -> str:
     """Return the path and query of the page that shows the cause of an alert."""
-    path, mark, query = alert.rule.page.partition("?")
-    name, *more = path.split("/")
-    return f"{reverse(name, args=[alert.tenant_id, *more])}{mark}{query}"
+    return tenant_page_url(alert.tenant_id, alert.rule.page)
 
 
 def alert_message(delivery: AlertDelivery) -> AlertMessage:

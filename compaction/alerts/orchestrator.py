@@ -9,7 +9,6 @@ from uuid import UUID
 
 from compaction.alerts.conditions import measure
 from compaction.models import Alert, AlertDelivery, AlertDestination, AlertRule
-from compaction.services.alerts.rules import AlertStep, alert_step
 from memories.services.time_limits import while_in_time
 from memories.tenancy.scopes import maintenance_scope, tenant_scope
 from memories.tenancy.sweep_locks import sweep_lock, tenants_in_turn
@@ -56,21 +55,19 @@ def _evaluate(tenant_id: UUID, now: datetime) -> list[NewDelivery]:
     changed = [
         (alert, event)
         for rule in rules
-        for alert, event in _after_measurement(rule, open_alerts.get(rule.kind), measure(rule.kind, tenant_id, now=now))
+        for alert, event in after_measurement(rule, open_alerts.get(rule.kind), measure(rule.kind, tenant_id, now=now))
     ]
     enabled.update(evaluated_at=now)
     return _record(tenant_id, changed, now)
 
 
-def _after_measurement(rule: AlertRule, alert: Alert | None, value: float) -> list[tuple[Alert, str]]:
+def after_measurement(rule: AlertRule, alert: Alert | None, value: float) -> list[tuple[Alert, str]]:
     """Return the alert that a value opens, changes or closes with its event, "" if nothing is delivered."""
-    step = alert_step(value, rule.threshold, is_open=alert is not None)
-    if step is AlertStep.OPEN:
-        opened = Alert(tenant_id=rule.tenant_id, kind=rule.kind, threshold=rule.threshold, value=value)
-        return [(opened, AlertDelivery.Event.OPENED)]
+    is_met = value >= rule.threshold
     if alert is None:
-        return []
-    if step is AlertStep.CLOSE:
+        opened = Alert(tenant_id=rule.tenant_id, kind=rule.kind, threshold=rule.threshold, value=value)
+        return [(opened, AlertDelivery.Event.OPENED)] if is_met else []
+    if not is_met:
         return [(alert, AlertDelivery.Event.CLOSED)]
     is_changed, alert.value = alert.value != value, value
     return [(alert, "")] if is_changed else []

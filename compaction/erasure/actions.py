@@ -43,8 +43,8 @@ def request_erasure(
         _check_partition(tenant, partition)
         erasure.scope, erasure.partition_path = Erasure.Scope.PARTITION, partition
     if is_dry_run:
-        erasure.counted_state = state_hash(Selection.of(erasure).state())
-    elif shown is not None and shown != state_hash(Selection.of(erasure).state()):
+        erasure.counted_state = state_hash(Selection(erasure).state())
+    elif shown is not None and shown != state_hash(Selection(erasure).state()):
         detail = "Memories or sessions were added, changed or removed since the count. Check, then repeat."
         raise StaleVersion("stale_version", detail)
     erasure.requested_by, erasure.requested_by_id = by.stored_label, by.id

@@ -63,7 +63,7 @@ class ErasureListEndpoint(ErasureEndpointBase):
             erasure = actions.request_erasure(**values, **self.action_arguments)
             headers = {"Location": f"/api/v1/erasures/{erasure.pk}"}
             if erasure.is_dry_run or has_condition(request):
-                etag = f'"{state_hash(Selection.of(erasure).state())}"'
+                etag = f'"{state_hash(Selection(erasure).state())}"'
                 require_etag(request, lambda: etag)
                 headers |= {"ETag": etag} if erasure.is_dry_run else {}
         answer = schemas.ErasureOutput(erasure).data

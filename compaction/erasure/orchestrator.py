@@ -169,7 +169,7 @@ class _Claim:
     def run(self) -> None:
         erasure = self.erasure
         self.write(step=_COUNTING, started_at=erasure.started_at or self.clock)
-        selection = Selection.of(erasure)
+        selection = Selection(erasure)
         with tenant_scope(erasure.tenant_id):
             whole = erasure.scope == Erasure.Scope.TENANT
             with closing(selection.texts()) as texts:

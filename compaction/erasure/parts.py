@@ -92,7 +92,7 @@ def kind_of(model: type[Model]) -> str:
 
 def parts_of(selection: Selection, quoted: QuotedTexts) -> list[Part]:
     """Return the parts of an erasure: first what refers to or quotes its memories, last the memories themselves."""
-    if selection.scope == Erasure.Scope.TENANT:
+    if selection.erasure.scope == Erasure.Scope.TENANT:
         return _whole_tenant(selection)
     finder = _Finder(selection, quoted)
     return [
@@ -175,7 +175,7 @@ def _free_texts(selection: Selection, finder: _Finder) -> list[Part]:
     by_models = by_models.filter(recorded_from__gte=oldest) if oldest else by_models.none()
     audit, views = AuditEntry.objects.for_tenant(tenant_id), SavedView.objects.for_tenant(tenant_id)
     acts = StoredAct.objects.for_tenant(tenant_id)
-    path_of = partial(_without_paths, path=selection.path)
+    path_of = partial(_without_paths, path=selection.erasure.partition_path)
     return [
         *([Part(summaries.filter(selection.within("partition__path")))] if selection.is_partition else ()),
         Part(by_models),

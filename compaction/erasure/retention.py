@@ -41,7 +41,7 @@ def count_past_retention(
 ) -> PastRetention | None:
     """Return what a policy with these values would erase immediately, None for nothing; inside the tenant's scope."""
     policy = RetentionPolicy(tenant_id=tenant.pk, partition_path=partition, days=days, age_from=age_from)
-    selection = Selection.of(_new_erasure(policy, now))
+    selection = Selection(_new_erasure(policy, now))
     past = PastRetention(selection.memories.count(), selection.sessions.count())
     return past if past.memories or past.sessions else None
 
@@ -64,7 +64,7 @@ def _erasure_of(policy: RetentionPolicy, now: datetime) -> Erasure | None:
         open_ones = Erasure.objects.for_tenant(policy.tenant_id)
         if open_ones.of_age_open(policy.partition_path, policy.age_from).exists():
             return None
-        selection = Selection.of(erasure)
+        selection = Selection(erasure)
         if not selection.memories.exists() and not selection.sessions.exists():
             return None
         erasure.save(force_insert=True)

@@ -4,9 +4,9 @@ import hashlib
 import json
 from collections.abc import Generator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Count, F, Max, Q, QuerySet, Sum, TextField
@@ -28,64 +28,50 @@ _REQUEST_TIME = timedelta(minutes=1)
 class Selection:
     """The memories and sessions of one erasure, as rows of one tenant inside its scope."""
 
-    tenant_id: UUID
-    scope: str
-    path: str
-    memory_id: UUID | None
-    older_than: datetime | None
-    age_from: str
-    requested_at: datetime
+    erasure: Erasure
 
-    @classmethod
-    def of(cls, erasure: Erasure) -> Self:
-        return cls(
-            erasure.tenant_id,
-            erasure.scope,
-            erasure.partition_path,
-            erasure.memory_id,
-            erasure.older_than,
-            erasure.age_from,
-            erasure.created_at,
-        )
+    @property
+    def tenant_id(self) -> UUID:
+        return self.erasure.tenant_id
 
     @property
     def late(self) -> Q:
         """Rows that requests may have written while the erasure ran."""
-        return Q(created_at__gte=self.requested_at - _REQUEST_TIME)
+        return Q(created_at__gte=self.erasure.created_at - _REQUEST_TIME)
 
     @property
     def is_partition(self) -> bool:
-        return self.scope == Erasure.Scope.PARTITION
+        return self.erasure.scope == Erasure.Scope.PARTITION
 
     @cached_property
     def memories(self) -> "QuerySet[Any]":
         rows = Memory.objects.for_tenant(self.tenant_id)
-        if self.scope == Erasure.Scope.MEMORY:
-            return rows.filter(pk=self.memory_id)
-        if self.scope == Erasure.Scope.AGE:
-            column = "created_at" if self.age_from == RetentionPolicy.From.CREATED else "archived_at"
-            return rows.filter(self.within("partition_path"), **{f"{column}__lt": self.older_than})
+        if self.erasure.scope == Erasure.Scope.MEMORY:
+            return rows.filter(pk=self.erasure.memory_id)
+        if self.erasure.scope == Erasure.Scope.AGE:
+            column = "created_at" if self.erasure.age_from == RetentionPolicy.From.CREATED else "archived_at"
+            return rows.filter(self.within("partition_path"), **{f"{column}__lt": self.erasure.older_than})
         session_ids = self.sessions.annotate(id_text=Cast("pk", TextField())).values("id_text")
         return rows.filter(self.within("partition_path") | Q(session__in=session_ids))
 
     @cached_property
     def sessions(self) -> "QuerySet[Any]":
         rows = Session.objects.for_tenant(self.tenant_id)
-        if self.scope == Erasure.Scope.MEMORY:
+        if self.erasure.scope == Erasure.Scope.MEMORY:
             return rows.none()
         rows = rows.filter(self.within("partition_path"))
-        if self.scope == Erasure.Scope.AGE:
+        if self.erasure.scope == Erasure.Scope.AGE:
             ended: Any = F("closed_at")
-            if self.age_from == RetentionPolicy.From.CREATED:
+            if self.erasure.age_from == RetentionPolicy.From.CREATED:
                 ended = Coalesce("last_message_at", "created_at")
-            rows = rows.annotate(ended_at=ended).filter(ended_at__lt=self.older_than)
+            rows = rows.annotate(ended_at=ended).filter(ended_at__lt=self.erasure.older_than)
         return rows
 
     @cached_property
     def cited_messages(self) -> "QuerySet[Any]":
         """The messages of other sessions from which a journal took the memory to erase."""
         rows = Message.objects.for_tenant(self.tenant_id)
-        if self.scope != Erasure.Scope.MEMORY:
+        if self.erasure.scope != Erasure.Scope.MEMORY:
             return rows.none()
         metadata = self.memories.values_list("metadata", flat=True).first() or {}
         named = metadata.get("message_ids", []) if metadata.get("type") == "journal" else []
@@ -105,11 +91,12 @@ class Selection:
 
     def within(self, column: str) -> Q:
         """Rows in the partition and below it."""
-        return path_condition(column, self.path, exact=False) or Q(pk__isnull=False)
+        return path_condition(column, self.erasure.partition_path, exact=False) or Q(pk__isnull=False)
 
     def around(self, column: str) -> Q:
         """Rows above the partition, and those in it and below it that are not erased."""
-        above = Q(**{f"{column}__in": [place.path for place in parse_partition(self.path).ancestors()]})
+        ancestors = parse_partition(self.erasure.partition_path).ancestors()
+        above = Q(**{f"{column}__in": [place.path for place in ancestors]})
         return above if self.is_partition else above | self.within(column)
 
     def texts(self) -> Generator[str]:

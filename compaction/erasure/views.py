@@ -148,7 +148,7 @@ def _erasure_page(request: HtmxRequest, row: Erasure, form: ConfirmForm | None =
     current, shown = None, form.data.get("shown", "") if form else row.counted_state
     if form is not None and form.is_stale:
         with tenant_scope(row.tenant_id):
-            current = Selection.of(row).state()
+            current = Selection(row).state()
         shown = state_hash(current)
     page = {
         "section": _SECTION,

@@ -6,7 +6,7 @@ from typing import Any
 
 from compaction.evaluation.conversations import Evaluation
 from compaction.evaluation.labelled_sessions import EvaluatedSession, SampledStatement, total_shares
-from compaction.services.evaluation.scores import COMPACTION_MEASURES, Share
+from compaction.services.evaluation.scores import COMPACTION_MEASURES
 from compaction.services.pipeline.stored_statements import CitedStatement
 
 _CONVERSATION_ROW = "{:<16}{:>9}{:>11}{:>9}{:>9}{:>10}{:>10}"
@@ -69,7 +69,7 @@ def session_record(evaluated: EvaluatedSession) -> dict[str, Any]:
         "genre": evaluated.session.genre,
         "language": evaluated.session.language,
         **{name.replace(" ", "_"): count for name, count in _counts([evaluated]).items()},
-        "measures": {name: _share_record(share) for name, share in evaluated.shares.items()},
+        "measures": {name: {"count": one.count, "of": one.of, **vars(one)} for name, one in evaluated.shares.items()},
         "summary": evaluated.draft.summary.text,
         "statements": [_statement_record(one, numbers) for one in evaluated.compacted.statements],
         "facts": [_statement_record(one, numbers) for one in evaluated.compacted.facts],
@@ -114,7 +114,3 @@ def _counts(evaluated: Sequence[EvaluatedSession]) -> dict[str, int]:
 def _session_row(label: str, cells: Sequence[str]) -> str:
     shown = (cell[: _COLUMN_WIDTH - 2].rjust(_COLUMN_WIDTH) for cell in cells)
     return f"{label:<{_LABEL_WIDTH}}{''.join(shown)}"
-
-
-def _share_record(share: Share) -> dict[str, Any]:
-    return {"count": share.count, "of": share.of, "true": list(share.true), "false": list(share.false)}

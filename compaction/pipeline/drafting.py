@@ -161,7 +161,8 @@ class _Drafting:
     @cached_property
     def _own(self) -> list[SessionTurn]:
         """The turns without the text that the session's keys received in contexts."""
-        own = self._without_recalled(self.turns)
+        session, keys = self._task.session, self._task.api_key_ids
+        own = strip_recalled_text(session, self.turns, api_key_ids=keys, now=self._clock())
         # A user's message that seems to consist only of recalled text may imitate a fence.
         left_out = sum(
             turn.role == Message.Role.USER and bool(turn.content.strip()) and not one.content.strip()
@@ -339,10 +340,6 @@ class _Drafting:
         what = "statement of the model was" if count == 1 else "statements of the model were"
         detail = f"{count} {what} left out of the {where}: the cited messages do not say so."
         self._notices.append(ContextWarning("unsupported_dropped", detail))
-
-    def _without_recalled(self, turns: Sequence[SessionTurn]) -> list[SessionTurn]:
-        task = self._task
-        return strip_recalled_text(task.session, turns, api_key_ids=task.api_key_ids, now=self._clock())
 
     def _supported_earlier(self) -> list[CitedStatement]:
         """Return the earlier statements that their messages support, and all that a person edited."""

@@ -56,7 +56,8 @@ class SummariserWithFallback:
         """
         chosen = configured_summariser()
         if not chosen.is_local and not self._is_without_provider:
-            limit = self._seconds_left()
+            end = self._deadline
+            limit = None if end is None else (end - self._clock()).total_seconds() - SECONDS_FOR_RULES
             if limit is not None and limit <= 0:
                 self._without("time_limit", "No time was left to call the model.")
             elif breakers.is_provider_off(self._tenant_id, chosen.name, now=self._clock()):
@@ -74,9 +75,6 @@ class SummariserWithFallback:
             return use(local, None), local
         except SummariserError as error:
             raise DraftingError(error.code, error.detail) from error
-
-    def _seconds_left(self) -> float | None:
-        return None if self._deadline is None else (self._deadline - self._clock()).total_seconds() - SECONDS_FOR_RULES
 
     def _after_failure(self, chosen: Summariser, error: SummariserError, *, can_wait: bool) -> None:
         attempt = self._attempt

@@ -3,6 +3,7 @@
 from django import forms
 
 from compaction.models.compactions import PROMPT_CHARACTERS_MAX
+from memories.tenancy.forms import with_unix_line_ends
 from memory_platform.web.forms import PlatformForm
 
 
@@ -14,5 +15,4 @@ class PromptForm(PlatformForm):
     session = forms.UUIDField(required=False)
 
     def clean_text(self) -> str:
-        """Return the text with LF line ends, as browsers send CR LF."""
-        return str(self.cleaned_data["text"]).replace("\r\n", "\n")
+        return with_unix_line_ends(self.cleaned_data["text"])

@@ -235,9 +235,9 @@ def swap_summary_statement(
 ) -> Compaction:
     """Edit the summary: remove a statement or add a candidate, by numbers from 1 on, or both. Raises `InvalidInput`."""
     current, session, _ = _lock_for(compaction, states.EDIT, edit_version)
-    swapped = swap_statement(current, remove=remove, add=add)
-    candidates = [candidate.as_record() for candidate in swapped.candidates]
-    _revise(current, session, swapped.text, swapped.statements, "edit_compaction", by, now, candidates=candidates)
+    text, statements, left = swap_statement(current, remove=remove, add=add)
+    candidates = [candidate.as_record() for candidate in left]
+    _revise(current, session, text, statements, "edit_compaction", by, now, candidates=candidates)
     return current
 
 

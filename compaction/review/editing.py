@@ -30,7 +30,8 @@ DOES_NOT_SHRINK = "The summary would not be shorter than the messages that it re
 def parse_revised_summary(compaction: Compaction, text: str) -> tuple[str, list[CitedStatement]]:
     """Return the text to store and its statements. Raises `InvalidInput`."""
     wording = validate_summary_text(text, compaction)
-    contents = {str(message.pk): message.content for message in _summarised_messages(compaction)}
+    members = CompactionMember.objects.for_tenant(compaction.tenant_id).of_compaction(compaction.pk).with_messages()
+    contents = {str(one.message.pk): one.message.content for one in members if one.act == MEMBER_COMPACTED}
     return wording, parse_statements(wording, _statements(compaction), contents)
 
 
@@ -73,17 +74,10 @@ def remove_last_statements(compaction: Compaction, count: int) -> tuple[str, lis
     return compaction.summary_text.removesuffix(ending), statements[:-count]
 
 
-@dataclass(frozen=True)
-class SwappedSummary:
-    """A summary after a swap, and the candidates that are left."""
-
-    text: str
-    statements: Sequence[CitedStatement]
-    candidates: Sequence[CitedStatement]
-
-
-def swap_statement(compaction: Compaction, *, remove: int | None = None, add: int | None = None) -> SwappedSummary:
-    """Return the summary without a statement or with a candidate, both by their numbers from 1 on.
+def swap_statement(
+    compaction: Compaction, *, remove: int | None = None, add: int | None = None
+) -> tuple[str, list[CitedStatement], list[CitedStatement]]:
+    """Return the summary without a statement or with a candidate, by their numbers from 1 on; and the candidates left.
 
     The removed statement becomes the first candidate. Raises `InvalidInput`.
     """
@@ -98,7 +92,7 @@ def swap_statement(compaction: Compaction, *, remove: int | None = None, add: in
         detail = f"{lacking} over the summary's budget of {compaction.summary_budget_tokens:,}."
         raise InvalidInput("over_budget", f"{detail} Remove a sentence first.", "add")
     left = [*filter(None, [removed]), *(one for one in budget.candidates if one is not added)]
-    return SwappedSummary(text, statements, left[:CANDIDATES_MAX])
+    return text, statements, left[:CANDIDATES_MAX]
 
 
 def _numbered(statements: Sequence[CitedStatement], number: int | None, field: str) -> CitedStatement | None:
@@ -156,8 +150,3 @@ def revise_summary(compaction: Compaction, session: Session, text: str, statemen
 
 def _statements(compaction: Compaction) -> list[CitedStatement]:
     return list(map(CitedStatement.of, compaction.statements))
-
-
-def _summarised_messages(compaction: Compaction) -> list[Message]:
-    members = CompactionMember.objects.for_tenant(compaction.tenant_id).of_compaction(compaction.pk)
-    return [member.message for member in members.with_messages() if member.act == MEMBER_COMPACTED]

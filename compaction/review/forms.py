@@ -1,4 +1,4 @@
-"""Forms of compaction review. `edit_version` is the version of the text that the page shows."""
+"""Forms of compaction review."""
 
 from typing import Any
 
@@ -8,29 +8,28 @@ from compaction.models import Compaction
 from compaction.models.sessions import MODEL_CHARACTERS_MAX
 from compaction.review.queries import ORDERS
 from compaction.services.review.edited_statements import REVIEW_REASON_CHARACTERS_MAX
+from memories.tenancy.forms import with_unix_line_ends
 from memory_platform.web.forms import PlatformForm
 
 _INTEGER_MAX = 2**31 - 1
 
 
-class SummaryTextForm(PlatformForm):
-    """The text of a summary."""
+class EditVersionForm(PlatformForm):
+    """The version of the summary's text that the page shows."""
 
     edit_version = forms.IntegerField(min_value=0, max_value=_INTEGER_MAX)
+
+
+class SummaryTextForm(EditVersionForm):
+    """The text of a summary."""
+
     text = forms.CharField(strip=False)
 
     def clean_text(self) -> str:
-        """Return the text with LF line ends, as browsers send CR LF."""
-        return str(self.cleaned_data["text"]).replace("\r\n", "\n")
+        return with_unix_line_ends(self.cleaned_data["text"])
 
 
-class AppendFactsForm(PlatformForm):
-    """The version of the text that facts are appended to."""
-
-    edit_version = forms.IntegerField(min_value=0, max_value=_INTEGER_MAX)
-
-
-class ReasonForm(AppendFactsForm):
+class ReasonForm(EditVersionForm):
     """The reason of a rejection."""
 
     reason = forms.CharField(max_length=REVIEW_REASON_CHARACTERS_MAX)
@@ -42,23 +41,21 @@ class RollBackForm(PlatformForm):
     reason = forms.CharField(required=False, max_length=REVIEW_REASON_CHARACTERS_MAX)
 
 
-class OptionalReasonForm(AppendFactsForm, RollBackForm):
+class OptionalReasonForm(EditVersionForm, RollBackForm):
     """The optional reason of an approval."""
 
 
-class WithdrawAppendedForm(PlatformForm):
+class WithdrawAppendedForm(EditVersionForm):
     """The number of appended statements to remove, and the version of the text with them."""
 
     statements = forms.IntegerField(min_value=1, max_value=1_000)
-    edit_version = forms.IntegerField(min_value=0, max_value=_INTEGER_MAX)
 
 
-class SwapStatementForm(PlatformForm):
+class SwapStatementForm(EditVersionForm):
     """The numbers of a sentence to remove and of a candidate to add, in the version of the text that has them."""
 
     remove = forms.IntegerField(required=False, min_value=1, max_value=_INTEGER_MAX)
     add = forms.IntegerField(required=False, min_value=1, max_value=_INTEGER_MAX)
-    edit_version = forms.IntegerField(min_value=0, max_value=_INTEGER_MAX)
 
     def clean(self) -> dict[str, Any]:
         """Return the numbers, of which there is at least one."""
@@ -75,11 +72,10 @@ class StrikeFactForm(PlatformForm):
     keep = forms.IntegerField(required=False, min_value=1, max_value=_INTEGER_MAX)
 
 
-class ReviewStateForm(PlatformForm):
+class ReviewStateForm(EditVersionForm):
     """The state that a page shows: state, version of the text, and whether a run was open."""
 
     state = forms.ChoiceField(choices=Compaction.State)
-    edit_version = forms.IntegerField(min_value=0, max_value=_INTEGER_MAX)
     is_running = forms.BooleanField(required=False)
 
 

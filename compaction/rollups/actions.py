@@ -6,7 +6,7 @@ from django.db import transaction
 
 from compaction.models import Run
 from compaction.rollups.rollups import open_roll_up
-from compaction.tasks import enqueue_roll_up
+from compaction.tasks import enqueue_run
 from memories.models import Partition, PartitionSummary
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.exceptions import InvalidInput
@@ -25,5 +25,5 @@ def request_roll_up(*, partition: Partition, style: str, by: Actor, now: datetim
     run = open_roll_up(partition, style, by.label, now)
     tenant_id, targets = partition.tenant_id, [partition.path]
     record_audit("request_roll_up", "partition", targets, tenant_id=tenant_id, fields=[style], by=by, now=now)
-    enqueue_roll_up(partition.tenant_id, run.pk)
+    enqueue_run(run)
     return run

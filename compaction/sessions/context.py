@@ -7,6 +7,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from uuid import UUID
 
 from compaction.models import Message, Session
@@ -66,58 +67,41 @@ class SessionConversation:
     last_user_text: str
 
 
-def read_session_conversation(
-    *,
-    tenant_id: UUID,
-    session_id: UUID,
-    reach: str,
-    budget_profile: str,
-    api_key_id: str | None,
-    max_tokens: int | None,
-) -> SessionConversation:
-    """Read the session within `reach` in one scope, for a context of `max_tokens`, by default the session's window.
-
-    Raises `NotFound`, or `InvalidInput` for an unknown profile.
-    """
-    with tenant_scope(tenant_id):
-        session = find_session(tenant_id=tenant_id, session_id=session_id, reach=reach)
-        path = session.partition_path
-        profile = budget_profile_for(tenant_id, api_key_id=api_key_id, partition_path=path, name=budget_profile)
-        policy = budget_profile_for(tenant_id, api_key_id=session.created_by_key_id, partition_path=path)
-        messages = Message.objects.for_tenant(tenant_id).of_session(session.pk)
-        for _ in range(READS_MAX):
-            summary = messages.of_compaction(session.current_id).first() if session.current_id else None
-            tokens = session.max_context_tokens if max_tokens is None else max_tokens
-            turns, unread = read_newest_turns(session, int(tokens * READ_SHARE) + READ_TOKENS_MORE)
-            last = messages.of_role(Message.Role.USER).newest_original()
-            before, session = session, find_session(tenant_id=tenant_id, session_id=session_id, reach=reach)
-            if all(getattr(session, name) == getattr(before, name) for name in FIELDS_TO_STAY):
-                break
-    text = last.content if last else ""
-    return SessionConversation(session, profile, policy.compaction_policy, summary, turns, unread, text)
-
-
-def read_turns_until(session: Session, last: SessionTurn) -> list[SessionTurn]:
-    """Return all turns that a context may show, up to `last`."""
-    with tenant_scope(session.tenant_id):
-        rows = Message.objects.for_tenant(session.tenant_id).of_session(session.pk).shown()
-        return outlines_to_turns(rows.between(0, last.sequence or 0).outlines(), model=session.model)
-
-
-def read_message_contents(tenant_id: UUID, message_ids: Iterable[UUID]) -> dict[UUID, str]:
-    """Return the contents of messages by id."""
-    with tenant_scope(tenant_id):
-        contents: dict[UUID, str] = Message.objects.for_tenant(tenant_id).with_ids(message_ids).contents()
-        return contents
-
-
 @dataclass(frozen=True)
-class _Caller:
+class SessionContextCaller:
+    """Who requests the context of which session, and when; `reach` is the partition that the caller may read."""
+
     tenant_id: UUID
     session_id: UUID
     reach: str
     actor: Actor
     now: datetime
+
+
+def read_session_conversation(request: ContextRequest, caller: SessionContextCaller) -> SessionConversation:
+    """Read the session in one scope, for a context of the requested size, by default the session's window.
+
+    Raises `NotFound`, or `InvalidInput` for an unknown profile.
+    """
+    tenant_id = caller.tenant_id
+    find = partial(find_session, tenant_id=tenant_id, session_id=caller.session_id, reach=caller.reach)
+    caller_key = caller.actor.id if caller.actor.kind == KEY_ACTOR else None
+    with tenant_scope(tenant_id):
+        session = find()
+        path, name = session.partition_path, request.budget_profile
+        profile = budget_profile_for(tenant_id, api_key_id=caller_key, partition_path=path, name=name)
+        policy = budget_profile_for(tenant_id, api_key_id=session.created_by_key_id, partition_path=path)
+        messages = Message.objects.for_tenant(tenant_id).of_session(session.pk)
+        for _ in range(READS_MAX):
+            summary = messages.of_compaction(session.current_id).first() if session.current_id else None
+            tokens = session.max_context_tokens if request.max_tokens is None else request.max_tokens
+            turns, unread = read_newest_turns(session, int(tokens * READ_SHARE) + READ_TOKENS_MORE)
+            last = messages.of_role(Message.Role.USER).newest_original()
+            before, session = session, find()
+            if all(getattr(session, name) == getattr(before, name) for name in FIELDS_TO_STAY):
+                break
+    text = last.content if last else ""
+    return SessionConversation(session, profile, policy.compaction_policy, summary, turns, unread, text)
 
 
 def build_session_context(
@@ -137,10 +121,10 @@ def build_session_context(
     session is over its policy's emergency threshold, `compact` shrinks it before, unless this is a preview. Raises
     `NotFound`, or `InvalidInput` for an impossible request, such as a budget below the directive.
     """
-    timer, caller = StepTimer(), _Caller(tenant_id, session_id, reach, actor, now)
+    timer, caller = StepTimer(), SessionContextCaller(tenant_id, session_id, reach, actor, now)
     with timer.step("total"):
         with timer.step("read"):
-            conversation = _read(request, caller)
+            conversation = read_session_conversation(request, caller)
         warnings: list[ContextWarning] = []
         session, policy = conversation.session, conversation.policy
         building = _Building(request, conversation, caller)  # refuses an impossible budget before it compacts
@@ -148,26 +132,18 @@ def build_session_context(
             with timer.step("compact"):
                 logger.warning("emergency compaction of session %s at pressure %.2f", session.pk, session.pressure)
                 warnings += compact(session, policy, now)
-                building = _Building(request, _read(request, caller), caller)
+                building = _Building(request, read_session_conversation(request, caller), caller)
         context = building.build(timer)
     return replace(context, warnings=[*warnings, *context.warnings], timings=timer.milliseconds)
 
 
-def _read(request: ContextRequest, caller: _Caller) -> SessionConversation:
-    return read_session_conversation(
-        tenant_id=caller.tenant_id,
-        session_id=caller.session_id,
-        reach=caller.reach,
-        budget_profile=request.budget_profile,
-        api_key_id=caller.actor.id if caller.actor.kind == KEY_ACTOR else None,
-        max_tokens=request.max_tokens,
-    )
-
-
 class _Building:
-    def __init__(self, request: ContextRequest, conversation: SessionConversation, caller: _Caller) -> None:
+    def __init__(
+        self, request: ContextRequest, conversation: SessionConversation, caller: SessionContextCaller
+    ) -> None:
         self._request, self._conversation, self._caller = request, conversation, caller
         self._session = conversation.session
+        self._messages = Message.objects.for_tenant(caller.tenant_id)
         self._calculator = budget_calculator()
         self._budget = self._requested_budget()
 
@@ -201,9 +177,9 @@ class _Building:
                 token_budget=allocation.message_tokens(),
                 max_tokens=budget.max_tokens,
                 model=session.model,
-                read=lambda ids: read_message_contents(self._caller.tenant_id, ids),
+                read=self._read_contents,
                 unread=conversation.unread,
-                read_all=lambda: read_turns_until(session, conversation.turns[-1]),
+                read_all=self._read_all_turns,
             )
         lost = fitted.excluded_count + (summary is not None and summary not in fitted.parts)
         first_of_code: dict[str, ContextWarning] = {}
@@ -220,6 +196,18 @@ class _Building:
             budget_profile={"name": conversation.profile.name, "version": conversation.profile.version},
             timings={},
         )
+
+    def _read_contents(self, message_ids: Iterable[UUID]) -> dict[UUID, str]:
+        with tenant_scope(self._caller.tenant_id):
+            contents: dict[UUID, str] = self._messages.with_ids(message_ids).contents()
+            return contents
+
+    def _read_all_turns(self) -> list[SessionTurn]:
+        """Return all turns that a context may show, up to the newest one that was read."""
+        last = self._conversation.turns[-1].sequence or 0
+        with tenant_scope(self._caller.tenant_id):
+            rows = self._messages.of_session(self._session.pk).shown().between(0, last)
+            return outlines_to_turns(rows.outlines(), model=self._session.model)
 
     def _counted_for_memories(self) -> int | None:
         """Return the tokens that the pressure counts for memories, None in a smaller budget than the session's own."""

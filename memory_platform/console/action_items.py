@@ -4,7 +4,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
-from django.urls import reverse
 from django.utils import timezone
 
 from compaction.pipeline.backlog import failed_run_backlogs, full_session_backlogs, review_backlogs
@@ -13,6 +12,7 @@ from memories.embeddings.status import failed_embedding_backlogs
 from memories.hygiene.findings import pair_backlogs
 from memories.services.hygiene.rules import CONTRADICTION, NEAR_DUPLICATE_LIST
 from memories.tenancy.queries.rows import Backlog
+from memory_platform.web.navigation import tenant_page_url
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class ActionItem:
     nouns: tuple[str, str]
     advice: str
     read: Callable[[Collection[UUID]], Mapping[UUID, Backlog]]
-    #: The name of a URL, then its further arguments after slashes and its query.
+    #: As `tenant_page_url` takes it.
     page: str
     icon: str
     is_failure: bool = False
@@ -34,9 +34,7 @@ class ActionItem:
     @property
     def address(self) -> str:
         """The URL of the page that shows the items."""
-        path, mark, query = self.page.partition("?")
-        name, *more = path.split("/")
-        return f"{reverse(name, args=[self.tenant_id, *more])}{mark}{query}"
+        return tenant_page_url(self.tenant_id, self.page)
 
     @property
     def text(self) -> str:

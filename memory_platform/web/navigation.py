@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from uuid import UUID
+
+from django.urls import reverse
 
 
 @dataclass(frozen=True)
@@ -74,3 +77,10 @@ NAVIGATION: Sequence[NavigationGroup] = (
         ),
     ),
 )
+
+
+def tenant_page_url(tenant_id: UUID | None, page: str) -> str:
+    """Return the URL of a page: its name, then further arguments after slashes and a query ("jobs?state=failed")."""
+    path, mark, query = page.partition("?")
+    name, *more = path.split("/")
+    return f"{reverse(name, args=[tenant_id, *more])}{mark}{query}"

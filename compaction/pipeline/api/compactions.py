@@ -18,18 +18,7 @@ from compaction.pipeline.queries import CompactionQuerySet
 from compaction.pipeline.serializers import compactions as schemas
 from compaction.review import actions
 from compaction.review.queries import allowed_review_actions
-from compaction.services.pipeline.states import (
-    APPEND_MISSING,
-    APPROVE,
-    EDIT,
-    MARK_REVIEWED,
-    REGENERATE,
-    REJECT,
-    REOPEN,
-    ROLL_BACK,
-    STRIKE,
-    SWAP,
-)
+from compaction.services.pipeline import states
 from compaction.sessions.api.sessions import SessionEndpointBase
 from compaction.tasks import enqueue_compaction
 from memories.store.api.schema import IF_MATCH, list_operation, operation
@@ -56,15 +45,15 @@ _COMPACT_ANSWER = PolymorphicProxySerializer(
     resource_type_field_name=None,
 )
 _ACTIONS: dict[str, Callable[..., Compaction]] = {
-    APPROVE: actions.approve_compaction,
-    REJECT: actions.reject_compaction,
-    EDIT: actions.edit_compaction_summary,
-    SWAP: actions.swap_summary_statement,
-    STRIKE: actions.strike_journal_entry,
-    APPEND_MISSING: actions.append_missing_facts,
-    ROLL_BACK: actions.roll_back_compaction,
-    REOPEN: actions.reopen_compaction,
-    MARK_REVIEWED: actions.mark_compaction_reviewed,
+    states.APPROVE: actions.approve_compaction,
+    states.REJECT: actions.reject_compaction,
+    states.EDIT: actions.edit_compaction_summary,
+    states.SWAP: actions.swap_summary_statement,
+    states.STRIKE: actions.strike_journal_entry,
+    states.APPEND_MISSING: actions.append_missing_facts,
+    states.ROLL_BACK: actions.roll_back_compaction,
+    states.REOPEN: actions.reopen_compaction,
+    states.MARK_REVIEWED: actions.mark_compaction_reviewed,
 }
 
 
@@ -205,7 +194,7 @@ class CompactionReviewEndpoint(CompactionEndpointBase):
         action = values.pop("action")
         with tenant_scope(self.tenant_id):
             compaction = self.compaction(compaction_id)
-            if action == REGENERATE:
+            if action == states.REGENERATE:
                 return self.started(
                     actions.regenerate_compaction(compaction=compaction, by=self.actor, now=self.now, **values)
                 )

@@ -18,7 +18,6 @@ from compaction.services.sessions.pressure import planning_reserve
 from compaction.services.simulation.simulator import simulate_session
 from compaction.sessions.api.sessions import SessionEndpointBase
 from context.services.profiles.compaction_policy import problems_of_policy
-from memories.services.store.drafts import FieldProblem
 from memories.store.api.schema import IF_MATCH, operation
 from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
 from memories.tenancy.api.endpoint import Endpoint
@@ -150,9 +149,8 @@ class SessionSimulateEndpoint(SessionEndpointBase):
             session = self.session(session_id, is_open=False)
             policy = replace(session_policy(session), **values)
             turns = read_all_turns(session)
-        problems = problems_of_policy(policy.as_record())
-        if problems:
-            raise invalid([FieldProblem(one.field, one.code, one.detail) for one in problems])
+        if problems := problems_of_policy(policy.as_record()):
+            raise invalid(problems)
         window = window or session.max_context_tokens
         simulation = simulate_session(
             turns,

@@ -9,18 +9,7 @@ from rest_framework import serializers
 from compaction.models import Compaction, Run
 from compaction.models.sessions import MODEL_CHARACTERS_MAX
 from compaction.pipeline.plans import SessionPlan
-from compaction.services.pipeline.states import (
-    APPEND_MISSING,
-    APPROVE,
-    EDIT,
-    MARK_REVIEWED,
-    REGENERATE,
-    REJECT,
-    REOPEN,
-    ROLL_BACK,
-    STRIKE,
-    SWAP,
-)
+from compaction.services.pipeline import states
 from compaction.services.pipeline.stored_statements import NO_FACTS, NO_RULES, CitedStatement
 from compaction.services.review.edited_statements import REVIEW_REASON_CHARACTERS_MAX, SUMMARY_BYTES_MAX
 from context.assembly.serializers.shapes import WarningOutput
@@ -34,20 +23,19 @@ from memory_platform.rest.fields import (
 )
 from memory_platform.rest.serializers import StrictSerializer
 
-REVIEW_ACTIONS = (APPROVE, REJECT, EDIT, SWAP, STRIKE, APPEND_MISSING, REGENERATE, ROLL_BACK, REOPEN, MARK_REVIEWED)
 FACTS_MAX = 500
 #: The fields that each action takes besides its name.
 FIELDS_OF = {
-    APPROVE: {"reason", "text", "edit_version"},
-    REJECT: {"reason", "edit_version"},
-    EDIT: {"text", "edit_version"},
-    SWAP: {"remove", "add", "edit_version"},
-    STRIKE: {"entry", "is_struck", "edit_version"},
-    APPEND_MISSING: {"facts"},
-    REGENERATE: {"model", "prompt_version"},
-    ROLL_BACK: {"reason"},
-    REOPEN: set(),
-    MARK_REVIEWED: {"reason", "edit_version"},
+    states.APPROVE: {"reason", "text", "edit_version"},
+    states.REJECT: {"reason", "edit_version"},
+    states.EDIT: {"text", "edit_version"},
+    states.SWAP: {"remove", "add", "edit_version"},
+    states.STRIKE: {"entry", "is_struck", "edit_version"},
+    states.APPEND_MISSING: {"facts"},
+    states.REGENERATE: {"model", "prompt_version"},
+    states.ROLL_BACK: {"reason"},
+    states.REOPEN: set(),
+    states.MARK_REVIEWED: {"reason", "edit_version"},
 }
 
 
@@ -72,7 +60,7 @@ class CompactionListInput(PageInput):
 class ReviewInput(StrictSerializer):
     """A decision about a compaction, with the fields of its action."""
 
-    action = StrictChoiceField(choices=REVIEW_ACTIONS)
+    action = StrictChoiceField(choices=[*FIELDS_OF])
     reason = StrictTextField(
         max_length=REVIEW_REASON_CHARACTERS_MAX,
         required=False,
@@ -113,8 +101,8 @@ class ReviewInput(StrictSerializer):
             for name in attrs
             if name not in {"action", *FIELDS_OF[action]}
         }
-        required = {EDIT: {"text"}, STRIKE: {"entry"}}
-        required[SWAP] = {"edit_version"} if {"remove", "add"} & attrs.keys() else {"remove"}
+        required = {states.EDIT: {"text"}, states.STRIKE: {"entry"}}
+        required[states.SWAP] = {"edit_version"} if {"remove", "add"} & attrs.keys() else {"remove"}
         for name in required.get(action, set()) - attrs.keys():
             errors[name] = [serializers.ErrorDetail("This field is required.", code="required")]
         if errors:

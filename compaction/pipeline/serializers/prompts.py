@@ -7,6 +7,7 @@ from rest_framework import serializers
 from compaction.models.compactions import PROMPT_CHARACTERS_MAX
 from compaction.models.sessions import WINDOW_TOKENS_MAX, WINDOW_TOKENS_MIN
 from compaction.pipeline.serializers.compactions import BlankAsNullField, RetentionOutput, SummaryStatementOutput
+from compaction.services.simulation.simulator import SIMULATED_FIELDS
 from context.assembly.serializers.shapes import WarningOutput
 from context.profiles.serializers.fields import input_field
 from context.services.profiles.compaction_policy import POLICY_FIELDS
@@ -14,12 +15,6 @@ from memory_platform.rest.fields import StrictIntegerField, StrictNumberField, S
 from memory_platform.rest.serializers import StrictSerializer
 
 _PRICE_MAX = 10_000.0
-#: The fields of a policy that affect a simulation.
-SIMULATED_SWITCHES = ("has_scheduled", "has_emergency", "has_masking", "has_summaries")
-SIMULATED_NUMBERS = (
-    "sleep_threshold", "emergency_threshold", "target", "preserve_messages", "preserve_share", "mask_over_bytes",
-    "summary_share", "idle_minutes",
-)  # fmt: skip
 
 
 class PromptInput(StrictSerializer):
@@ -50,9 +45,7 @@ class SimulationInput(StrictSerializer):
 
     def get_fields(self) -> dict[str, Any]:
         """Add every field of the policy that affects a simulation, with its bounds."""
-        return super().get_fields() | {
-            name: input_field(POLICY_FIELDS[name]) for name in SIMULATED_NUMBERS + SIMULATED_SWITCHES
-        }
+        return super().get_fields() | {name: input_field(POLICY_FIELDS[name]) for name in SIMULATED_FIELDS}
 
 
 class RoundedField(serializers.FloatField):

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -83,7 +83,7 @@ class ReviewAddress:
         return reverse(name, args=[self.tenant_id, *ids]) + self.query(**changes)
 
 
-Verb = Callable[..., Compaction]
+Done = TypeVar("Done")
 
 
 def get_compaction_or_404(request: HtmxRequest, compaction_id: UUID) -> Compaction:
@@ -93,12 +93,12 @@ def get_compaction_or_404(request: HtmxRequest, compaction_id: UUID) -> Compacti
     return row
 
 
-def perform_decision(request: HtmxRequest, compaction_id: UUID, verb: Verb) -> Compaction:
+def perform_decision(request: HtmxRequest, compaction_id: UUID, action: Callable[..., Done], **values: Any) -> Done:
     """Run the action in the tenant's scope. Raises `Http404`, or `PlatformError` as the action does."""
     try:
         with tenant_scope(request.tenant.id):
             row = get_compaction_or_404(request, compaction_id)
-            return verb(compaction=row, **by_operator(request))
+            return action(compaction=row, **values, **by_operator(request))
     except NotFound as error:
         raise Http404 from error
 
@@ -119,29 +119,31 @@ def render_refusal(
 def decide_and_respond(
     request: HtmxRequest,
     compaction_id: UUID,
-    verb: Verb,
+    action: Callable[..., Compaction],
     text: str | Callable[[Compaction], str],
     *,
+    form: PlatformForm | None = None,
     undo: str = "",
     link: FlashLink | None = None,
-    reason: PlatformForm | None = None,
     refuse: Callable[[PlatformError], HttpResponseBase] | None = None,
     should_continue: bool = False,
 ) -> HttpResponseBase:
     """Decide and redirect: to the same review, or with `should_continue` to the next one, which offers undo.
 
-    `refuse` renders an error differently from a refusal of the whole page.
+    The action gets the fields of the `form`. `refuse` renders an error differently from a refusal of the whole page.
     """
+    if form is not None and not form.is_valid():
+        return render_review(request, compaction_id, RefusedForms(reason=form))
+    values = form.cleaned_data if form else {}
     address = ReviewAddress(request)
     with tenant_scope(request.tenant.id):
         place = read_queue_place(request.tenant.id, compaction_id, order=address.order)
     try:
-        row = perform_decision(request, compaction_id, verb)
+        row = perform_decision(request, compaction_id, action, **values)
     except PlatformError as error:
         if refuse is not None:
             return refuse(error)
-        typed = reason.cleaned_data.get("reason", "") if reason else ""
-        return render_refusal(request, compaction_id, error, typed=typed, reason=reason)
+        return render_refusal(request, compaction_id, error, typed=values.get("reason", ""), reason=form)
     undo_url = reverse(undo, args=[request.tenant.id, compaction_id]) if undo else ""
     add_flash(request, text if isinstance(text, str) else text(row), undo_url=undo_url, link=link)
     next_address = address.of(place.following, last=compaction_id) if should_continue else address.of(compaction_id)

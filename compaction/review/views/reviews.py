@@ -27,7 +27,6 @@ from compaction.review.review_page import memories_archived_by_roll_back, read_r
 from compaction.review.views.review_responses import (
     RefusedForms,
     ReviewAddress,
-    Verb,
     decide_and_respond,
     describe_summary,
     get_compaction_or_404,
@@ -39,7 +38,6 @@ from compaction.review.views.review_responses import (
 from compaction.services.pipeline.journal_entries import STRUCK, stored_count
 from memories.services.store.text_diff import diff_words
 from memories.tenancy.exceptions import InvalidInput, PlatformError
-from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
 from memory_platform.web.flash_messages import FlashLink, add_flash, watch_job
@@ -70,18 +68,12 @@ def review_queue(request: HtmxRequest) -> HttpResponseBase:
 @tenant_page(to_change="operator", state="edit_version")
 def compaction_approve(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
     """Approve a proposal and go to the next one."""
-    form = OptionalReasonForm(request.POST)
-    if not form.is_valid():
-        return render_review(request, compaction_id, RefusedForms(reason=form))
-    verb = partial(actions.approve_compaction, **form.cleaned_data)
-    return _decide_approval(request, compaction_id, verb, reason=form)
+    return _decide_approval(request, compaction_id, form=OptionalReasonForm(request.POST))
 
 
-def _decide_approval(request: HtmxRequest, compaction_id: UUID, verb: Verb, **options: Any) -> HttpResponseBase:
-    undo = "compaction-undo-approval"
-    return decide_and_respond(
-        request, compaction_id, verb, _describe_approval, undo=undo, should_continue=True, **options
-    )
+def _decide_approval(request: HtmxRequest, compaction_id: UUID, **options: Any) -> HttpResponseBase:
+    options |= {"undo": "compaction-undo-approval", "should_continue": True}
+    return decide_and_respond(request, compaction_id, actions.approve_compaction, _describe_approval, **options)
 
 
 def _describe_approval(row: Compaction) -> str:
@@ -100,22 +92,16 @@ def compaction_undo_approval(request: HtmxRequest, compaction_id: UUID) -> HttpR
 @tenant_page(to_change="operator", state="edit_version")
 def compaction_reject(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
     """Reject a proposal with a reason and go to the next one."""
-    form = ReasonForm(request.POST)
-    if not form.is_valid():
-        return render_review(request, compaction_id, RefusedForms(reason=form))
-    text, undo = "Rejected. The session does not change.", "compaction-reopen"
-    verb = partial(actions.reject_compaction, **form.cleaned_data)
-    return decide_and_respond(request, compaction_id, verb, text, undo=undo, reason=form, should_continue=True)
+    options: dict[str, Any] = {"form": ReasonForm(request.POST), "undo": "compaction-reopen", "should_continue": True}
+    text = "Rejected. The session does not change."
+    return decide_and_respond(request, compaction_id, actions.reject_compaction, text, **options)
 
 
 @tenant_page(to_change="operator", state="edit_version")
 def compaction_mark_reviewed(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
     """Mark an applied summary as reviewed."""
     form = OptionalReasonForm(request.POST)
-    if not form.is_valid():
-        return render_review(request, compaction_id, RefusedForms(reason=form))
-    verb = partial(actions.mark_compaction_reviewed, **form.cleaned_data)
-    return decide_and_respond(request, compaction_id, verb, _describe_review, reason=form)
+    return decide_and_respond(request, compaction_id, actions.mark_compaction_reviewed, _describe_review, form=form)
 
 
 def _describe_review(row: Compaction) -> str:
@@ -132,9 +118,6 @@ def compaction_reopen(request: HtmxRequest, compaction_id: UUID) -> HttpResponse
 @tenant_page("operator", to_change="operator")
 def compaction_roll_back(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
     """Ask for confirmation; a POST rolls the compaction back."""
-    form = RollBackForm(request.POST)
-    if request.method == "POST" and not form.is_valid():
-        return render_review(request, compaction_id, RefusedForms(reason=form))
     with tenant_scope(request.tenant.id):
         row = get_compaction_or_404(request, compaction_id)
         archived = memories_archived_by_roll_back(row)
@@ -146,8 +129,8 @@ def compaction_roll_back(request: HtmxRequest, compaction_id: UUID) -> HttpRespo
         text += f" {pluralized(archived, 'memory,memories')} from it {'is' if archived == 1 else 'are'} archived."
     text += " Reopen it to review it again."
     session = FlashLink(reverse("session", args=[request.tenant.id, row.session_id]), "View session")
-    verb = partial(actions.roll_back_compaction, reason=form.cleaned_data["reason"])
-    return decide_and_respond(request, compaction_id, verb, text, link=session, reason=form)
+    form = RollBackForm(request.POST)
+    return decide_and_respond(request, compaction_id, actions.roll_back_compaction, text, link=session, form=form)
 
 
 @tenant_page(to_change="operator")
@@ -156,11 +139,8 @@ def compaction_regenerate(request: HtmxRequest, compaction_id: UUID) -> HttpResp
     form = RegenerateForm(request.POST)
     if not form.is_valid():
         return render_review(request, compaction_id, RefusedForms(again=form))
-    by, now = operator_actor(request.operator), timezone.now()
     try:
-        with tenant_scope(request.tenant.id):
-            row = get_compaction_or_404(request, compaction_id)
-            run = actions.regenerate_compaction(compaction=row, **form.cleaned_data, by=by, now=now)
+        run = perform_decision(request, compaction_id, actions.regenerate_compaction, **form.cleaned_data)
     except PlatformError as error:
         if error.field not in form.fields:
             return render_refusal(request, compaction_id, error)
@@ -221,11 +201,10 @@ def compaction_detail(request: HtmxRequest, compaction_id: UUID) -> HttpResponse
     if not form.is_valid():
         return render_review(request, compaction_id, RefusedForms(text=form))
     if request.POST.get("then") == "approve":
-        verb = partial(actions.approve_compaction, **form.cleaned_data)
         refuse = partial(_refused_text, request, compaction_id, form)
-        return _decide_approval(request, compaction_id, verb, refuse=refuse)
+        return _decide_approval(request, compaction_id, form=form, refuse=refuse)
     try:
-        row = perform_decision(request, compaction_id, partial(actions.edit_compaction_summary, **form.cleaned_data))
+        row = perform_decision(request, compaction_id, actions.edit_compaction_summary, **form.cleaned_data)
     except PlatformError as error:
         return _refused_text(request, compaction_id, form, error)
     add_flash(request, describe_summary(row))

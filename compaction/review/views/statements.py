@@ -1,13 +1,12 @@
 """Change single statements of a summary: append missing facts, remove a sentence, swap in a candidate."""
 
-from functools import partial
 from uuid import UUID
 
 from django.http import HttpResponseBase
 from django.urls import reverse
 
 from compaction.review import actions
-from compaction.review.forms import AppendFactsForm, StrikeFactForm, SwapStatementForm, WithdrawAppendedForm
+from compaction.review.forms import EditVersionForm, StrikeFactForm, SwapStatementForm, WithdrawAppendedForm
 from compaction.review.views.review_responses import (
     Refusal,
     RefusedForms,
@@ -30,14 +29,14 @@ _OUT_OF_DATE = RefusedForms(refusal=Refusal("The page is out of date. Reload it.
 @tenant_page(to_change="operator", state="edit_version")
 def compaction_append(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBase:
     """Append one or all missing facts to the summary."""
-    form = AppendFactsForm(request.POST)
+    form = EditVersionForm(request.POST)
     if not form.is_valid():
         return render_review(request, compaction_id, _OUT_OF_DATE)
     with tenant_scope(request.tenant.id):
         before = len(get_compaction_or_404(request, compaction_id).statements)
-    verb = partial(actions.append_missing_facts, facts=request.POST.getlist("fact") or None, **form.cleaned_data)
+    facts = request.POST.getlist("fact") or None
     try:
-        row = perform_decision(request, compaction_id, verb)
+        row = perform_decision(request, compaction_id, actions.append_missing_facts, facts=facts, **form.cleaned_data)
     except PlatformError as error:
         return render_refusal(request, compaction_id, error)
     added = {"statements": len(row.statements) - before, "edit_version": row.edit_version}
@@ -56,9 +55,7 @@ def compaction_withdraw(request: HtmxRequest, compaction_id: UUID) -> HttpRespon
         flash_error(request, "Cannot undo: the address does not name the appended statements.")
         return respond_with_review(request, compaction_id)
     try:
-        row = perform_decision(
-            request, compaction_id, partial(actions.withdraw_appended_statements, **form.cleaned_data)
-        )
+        row = perform_decision(request, compaction_id, actions.withdraw_appended_statements, **form.cleaned_data)
     except PlatformError as error:
         return render_refusal(request, compaction_id, error)
     add_flash(request, describe_summary(row, "Removed"))
@@ -73,9 +70,9 @@ def compaction_strike(request: HtmxRequest, compaction_id: UUID) -> HttpResponse
     entry = fields.get("strike") or fields.get("keep")
     if entry is None:
         return render_review(request, compaction_id, _OUT_OF_DATE)
-    verb = partial(actions.strike_journal_entry, entry=entry, is_struck=bool(fields.get("strike")))
+    change = {"entry": entry, "is_struck": bool(fields.get("strike"))}
     try:
-        perform_decision(request, compaction_id, verb)
+        perform_decision(request, compaction_id, actions.strike_journal_entry, **change)
     except PlatformError as error:
         return render_refusal(request, compaction_id, error)
     return respond_with_review(request, compaction_id)
@@ -91,7 +88,7 @@ def compaction_swap(request: HtmxRequest, compaction_id: UUID) -> HttpResponseBa
     with tenant_scope(request.tenant.id):
         before = get_compaction_or_404(request, compaction_id)
     try:
-        row = perform_decision(request, compaction_id, partial(actions.swap_summary_statement, **form.cleaned_data))
+        row = perform_decision(request, compaction_id, actions.swap_summary_statement, **form.cleaned_data)
     except PlatformError as error:
         return render_refusal(request, compaction_id, error)
     removed, added = form.cleaned_data["remove"], form.cleaned_data["add"]

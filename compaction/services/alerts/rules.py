@@ -1,8 +1,7 @@
-"""The kinds of alert rules, what each measures, and when an alert opens or closes (ADR-0156)."""
+"""The kinds of alert rules, and what each measures (ADR-0156)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Protocol
 
 CONTRADICTIONS, FULL_SESSIONS, WORSE_EVALUATION = "contradictions", "full_sessions", "worse_evaluation"
@@ -106,22 +105,6 @@ _KINDS = (
 )
 #: In the order of the page.
 RULE_KINDS: Mapping[str, RuleKind] = {kind.name: kind for kind in _KINDS}
-
-
-class AlertStep(StrEnum):
-    """What happens to an alert after a measurement."""
-
-    OPEN = "open"
-    CLOSE = "close"
-    KEEP = "keep"
-
-
-def alert_step(value: float, threshold: int, *, is_open: bool) -> AlertStep:
-    """Return whether the alert of a rule opens, closes or is unchanged at this value."""
-    is_met = value >= threshold
-    if is_met == is_open:
-        return AlertStep.KEEP
-    return AlertStep.OPEN if is_met else AlertStep.CLOSE
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Self
 from compaction.services.pipeline.retention.constraints import FIGURE, content_stems, is_negated
 from compaction.services.pipeline.retention.dates import find_dates
 from compaction.services.pipeline.retention.languages import language_name, rule_cues
-from compaction.services.pipeline.retention.matches import FactMatch, blank_matches
+from compaction.services.pipeline.retention.matches import blank_matches
 from compaction.services.pipeline.retention.names import find_capitalised
 from compaction.services.pipeline.retention.quantities import NUMBER_WORDS
 from compaction.services.pipeline.retention.stated import SentenceStatus, TurnSentence, turn_sentences
@@ -164,11 +164,9 @@ class Source:
 
     def has_name(self, word: str) -> bool:
         """Whether it contains a word in any case, an inflection of it or a short form."""
+        if self._has(word) or content_stems(word) & self.name_stems:
+            return True
         place = bisect_left(self.names, word)
-        if place < len(self.names) and self.names[place] == word:
-            return True
-        if content_stems(word) & self.name_stems:
-            return True
         is_short = len(word) >= SHORT_NAME_LETTERS and place < len(self.names) and self.names[place].startswith(word)
         return is_short or any(self._has(word[:length]) for length in range(SHORT_NAME_LETTERS, len(word)))
 
@@ -329,13 +327,10 @@ def _is_within(year: int, month: int, number: int | None, day: date) -> bool:
 def _has_its_names(statement: str, sources: CitedSources) -> bool:
     return all(
         not word[0].isupper() or any(source.has_name(word.casefold()) for source in sources.all)
-        for found in _names(statement)
+        for found, is_opening in find_capitalised(statement)
+        if not is_opening
         for word in _NAME_WORD.findall(found.text)
     )
-
-
-def _names(statement: str) -> list[FactMatch]:
-    return [found for found, is_opening in find_capitalised(statement) if not is_opening]
 
 
 def _has_its_polarity(statement: str, sources: CitedSources) -> bool:

@@ -9,6 +9,12 @@ from compaction.services.sessions.turns import LIVE, SessionTurn
 from context.services.profiles.compaction_policy import CompactionPolicy
 
 APPENDED, SCHEDULED, EMERGENCY_EVENT = "appended", "scheduled", "emergency"
+#: The fields of a policy that affect a simulation.
+SIMULATED_FIELDS = (
+    *("sleep_threshold", "emergency_threshold", "target", "preserve_messages", "preserve_share"),
+    *("mask_over_bytes", "summary_share", "idle_minutes"),
+    *("has_scheduled", "has_emergency", "has_masking", "has_summaries"),
+)
 TOKENS_PER_PRICE = 1_000_000
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from itertools import dropwhile
+from pathlib import Path
 
 from compaction.services.pipeline.retention.matches import POSSESSIVE, TAKEN, FactMatch, normalised_words
 
@@ -25,30 +26,8 @@ _GOES_ON = set(",;)]&/'’\"”»%" + TAKEN)
 _JOINING = {"of", "de", "van", "von", "der", "den", "la", "le", "du", "da", "di", "del", "el", "al", "bin"}
 NAME_WORDS_MAX = 6
 
-_COMMON_TEXT = """
-a about above absolutely actually after again ah ahh all almost already alright also although always am amazing an
-and another any anyone anything anyway are aren't as at aw awesome aww be because been before being best better big
-both but by bye can can't cause check cheers come congrats congratulations cool could couldn't cute dad day days
-dear definitely did didn't do does doesn't doing don't done down dr each either else enough especially even every
-everyone everything exactly excellent excited fantastic few finally find fine first for from fun get getting give
-glad go going gonna good goodbye gosh got gotta great guess had haha happy hard has have haven't having he hello her
-here hers hey hi his hmm home honestly hope hopefully how however huh i i'd i'll i'm i've if im in incredible indeed
-instead is isn't it its just keep kinda know last later lately let lets like little lol look looking looks lot lots
-love loved luckily made make many maybe me mine mom more morning most mr mrs ms much mum my myself need never next
-nice night no none nope not note nothing now of off oh ok okay omg on once one ones only ooh or other ouch our out
-over perfect perhaps please plus pretty prof probably put really remember right sad said same say see seeing seems
-send set she should since sir so some somebody someone something sometimes soon sorry sounds still stay stop such
-super sure take talk tell terrific than thank thankfully thanks that the their them then there these they thing
-things think this those though through thx till time to today together tomorrow tonight too totally tried true truly
-try two ugh uh um under unfortunately until up us use used usually very via wait wanna want was wasn't way we
-welcome well were what whatever when whenever where whether which while who whoa whose why will wish with without
-won't wonderful wow would wouldn't xd yay yea yeah year yep yes yesterday yet yikes you your yours yup monday
-tuesday wednesday thursday friday saturday sunday january february march april may june july august september
-october november december jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun tv am pm asap
-fyi btw diy eta faq ceo id ids url urls api apis json http https todo n/a idk imo tbh pic photo image error warning
-info debug true false null none user assistant system developer tool summary archived output result
-"""
-_COMMON_WORDS = frozenset(_COMMON_TEXT.split())
+#: Words that open sentences or are written with a capital, and are no names.
+_COMMON_WORDS = frozenset(Path(__file__).with_name("rules").joinpath("common_words.txt").read_text("utf-8").split())
 
 
 def find_quoted(text: str) -> Iterator[FactMatch]:

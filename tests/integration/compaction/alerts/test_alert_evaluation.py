@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from compaction.alerts import orchestrator
 from compaction.alerts.conditions import measure
-from compaction.alerts.orchestrator import KEPT, delete_old_alerts, evaluate_alerts
+from compaction.alerts.orchestrator import KEPT, after_measurement, delete_old_alerts, evaluate_alerts
 from compaction.models import Alert, AlertDelivery, AlertDestination, AlertRule, ProviderBreaker
 from compaction.services.alerts import rules
 from compaction.tasks import delete_old_alerts_task, evaluate_alerts_task
@@ -133,6 +133,16 @@ def test_alert_opens_only_at_the_threshold(tenant: Tenant) -> None:
     make_contradiction(tenant, now=NOW)
     evaluate_alerts(now=NOW)
     assert [alert.threshold for alert in alerts_of(tenant)] == [2]
+
+
+@pytest.mark.parametrize(
+    ("value", "is_open", "events"),
+    [(2.0, False, []), (3.0, False, ["opened"]), (3.0, True, []), (9.0, True, [""]), (2.9, True, ["closed"])],
+)
+def test_alert_opens_at_the_threshold_and_closes_below_it(value: float, is_open: bool, events: list[str]) -> None:
+    rule = AlertRule(kind=rules.CONTRADICTIONS, threshold=3)
+    alert = Alert(kind=rule.kind, threshold=3, value=3.0) if is_open else None
+    assert [event for _, event in after_measurement(rule, alert, value)] == events
 
 
 def test_rule_that_is_off_finds_nothing_and_closes_its_alert(tenant: Tenant) -> None:

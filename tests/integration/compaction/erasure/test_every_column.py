@@ -56,6 +56,11 @@ def text_columns(model: type[Model]) -> set[str]:
     return {field.name for field in fields}
 
 
+def unsaved_erasure(scope: Erasure.Scope) -> Erasure:
+    target = {"memory_id": uuid4(), "partition_path": "user=alex"}
+    return Erasure(tenant_id=uuid4(), scope=scope, created_at=timezone.now(), **target)
+
+
 def tree(model: type[Model], found: set[type[Model]]) -> set[type[Model]]:
     """Return the model and all models whose rows are deleted with its rows."""
     if model not in found:
@@ -66,7 +71,7 @@ def tree(model: type[Model], found: set[type[Model]]) -> set[type[Model]]:
 
 
 def test_every_text_column_is_decided() -> None:
-    selection = Selection(uuid4(), Erasure.Scope.PARTITION, "user=alex", None, None, "", timezone.now())
+    selection = Selection(unsaved_erasure(Erasure.Scope.PARTITION))
     with tenant_scope(selection.tenant_id):
         parts = parts_of(selection, QuotedTexts(["one two three four five six seven eight nine"]))
     gone: set[type[Model]] = set()
@@ -97,7 +102,7 @@ def test_kinds_of_rows_are_plural_nouns() -> None:
 
 
 def test_tables_that_go_with_a_memory_or_a_session_are_these() -> None:
-    selection = Selection(uuid4(), Erasure.Scope.MEMORY, "user=alex", uuid4(), None, "", timezone.now())
+    selection = Selection(unsaved_erasure(Erasure.Scope.MEMORY))
     with tenant_scope(selection.tenant_id):
         *_, memories, sessions, _, _ = parts_of(selection, QuotedTexts([]))
     assert {model.__name__ for model in tree(memories.model, set())} == {

@@ -1,22 +1,8 @@
-"""When alerts open and close, and how much worse an evaluation is than the one before."""
+"""The kinds of alert rules, and how much worse an evaluation is than the one before."""
 
 import pytest
 
-from compaction.services.alerts.rules import RULE_KINDS, AlertStep, MeasuredRun, alert_step, largest_loss
-
-
-@pytest.mark.parametrize(
-    ("value", "is_open", "step"),
-    [
-        (2.0, False, AlertStep.KEEP),
-        (3.0, False, AlertStep.OPEN),
-        (3.0, True, AlertStep.KEEP),
-        (9.0, True, AlertStep.KEEP),
-        (2.9, True, AlertStep.CLOSE),
-    ],
-)
-def test_alert_opens_at_the_threshold_and_closes_below_it(value: float, is_open: bool, step: AlertStep) -> None:
-    assert alert_step(value, 3, is_open=is_open) is step
+from compaction.services.alerts.rules import RULE_KINDS, MeasuredRun, largest_loss
 
 
 def test_every_default_threshold_is_one_that_can_be_set() -> None:

@@ -128,7 +128,7 @@ class AlertDestinationListEndpoint(AlertEndpoint):
             made = actions.add_alert_destination(**values, **self.action_arguments)
         secret = webhook_secrets(made)[0] if made.kind == AlertDestination.Kind.WEBHOOK else None
         answer = {**schemas.AlertDestinationOutput(made).data, "secret": secret}
-        headers = {"Location": f"/api/v1/alert-destinations/{made.pk}"}
+        headers = {"Location": request.build_absolute_uri(f"{request.path_info}/{made.pk}")}
         return Response(answer, status=status.HTTP_201_CREATED, headers=headers)
 
 

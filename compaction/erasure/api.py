@@ -61,7 +61,7 @@ class ErasureListEndpoint(ErasureEndpointBase):
         values = self.body(schemas.ErasureInput)
         with tenant_scope(self.tenant_id):
             erasure = actions.request_erasure(**values, **self.action_arguments)
-            headers = {"Location": f"/api/v1/erasures/{erasure.pk}"}
+            headers = {"Location": request.build_absolute_uri(f"{request.path_info}/{erasure.pk}")}
             if erasure.is_dry_run or has_condition(request):
                 etag = f'"{state_hash(Selection(erasure).state())}"'
                 require_etag(request, lambda: etag)

@@ -88,17 +88,35 @@ class FocusInput(StrictSerializer):
 class ContextInput(PartitionFilterInput):
     """A context request; null and absent mean the value of the budget profile."""
 
-    query = RuleCheckedField(rule=validate_optional_query, shape={"type": "string"}, **OPTIONAL)
+    query = RuleCheckedField(
+        rule=validate_optional_query,
+        shape={"type": "string"},
+        **OPTIONAL,
+        help_text="Text to search for. Without it, the context has the memories with the highest scores of the"
+        " partition, at most `include_memories_top_k`.",
+    )
     focus = FocusInput(**OPTIONAL)
-    max_tokens = WindowTokensField(**OPTIONAL, help_text="1 to the model's context window.")
-    model = StrictTextField(max_length=PROFILE_NAME_CHARACTERS_MAX, **OPTIONAL)
+    max_tokens = WindowTokensField(
+        minimum=1, **OPTIONAL, help_text="1 to the model's context window; default: that of the budget profile."
+    )
+    model = StrictTextField(
+        max_length=PROFILE_NAME_CHARACTERS_MAX,
+        **OPTIONAL,
+        help_text="The model that reads the context: it sets the tokenizer and the window. If it is unknown,"
+        " `warnings` says what is used instead.",
+    )
     profile = profile_field()
     budget_profile = StrictTextField(max_length=64, **OPTIONAL)
     packer = StrictChoiceField(choices=BudgetProfile.Packer.values, **OPTIONAL)
     ordering = StrictChoiceField(choices=ORDERINGS, **OPTIONAL)
     render = StrictChoiceField(choices=RENDER_STYLES, allow_null=True, default=DEFAULT_RENDER)
     include_tenant_memo = StrictBooleanField(**OPTIONAL)
-    include_memories_top_k = StrictIntegerField(minimum=1, maximum=TOP_K_MAX, **OPTIONAL)
+    include_memories_top_k = StrictIntegerField(
+        minimum=1,
+        maximum=TOP_K_MAX,
+        **OPTIONAL,
+        help_text="Maximum number of memories of a context without query; with a query, the budget sets it.",
+    )
     include_summaries_at = StrictListField(
         child=StrictIntegerField(minimum=0, maximum=SUMMARY_LEVEL_MAX),
         **OPTIONAL,
@@ -116,7 +134,7 @@ class ContextInput(PartitionFilterInput):
         help_text="Read what was true at this time, without counting retrievals. Must not be in the future.",
     )
     stable_with = StrictUuidField(**OPTIONAL, help_text="Id of the context whose order is kept.")
-    explain = StrictBooleanField(default=False)
+    explain = StrictBooleanField(default=False, help_text="Whether to return all candidates and the retrieval plan.")
     preview = StrictBooleanField(default=False, help_text="Nothing is stored or counted; `id` is null.")
 
 

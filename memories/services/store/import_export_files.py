@@ -19,7 +19,7 @@ IMPORT_EXPORT_FIELDS = (
     *("source_id", "session", "position"),
 )
 #: The fields that an import reads in addition.
-_IMPORT_FIELDS = (*IMPORT_EXPORT_FIELDS, "if_version")
+IMPORT_FIELDS = (*IMPORT_EXPORT_FIELDS, "if_version")
 _JSON_COLUMNS = ("confidence", "pinned", "metadata", "position", "if_version")
 #: Spreadsheets run cells that begin with these, so an apostrophe precedes such cells, and those with one already.
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
@@ -81,9 +81,9 @@ def csv_rows(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
     try:
         header = next(reader, [])
-        if unknown := [name for name in header if name not in _IMPORT_FIELDS]:
+        if unknown := [name for name in header if name not in IMPORT_FIELDS]:
             count = f"{len(unknown)} column{' is' if len(unknown) == 1 else 's are'} unknown"
-            detail = f"{count}; known: {', '.join(_IMPORT_FIELDS)}."
+            detail = f"{count}; known: {', '.join(IMPORT_FIELDS)}."
             raise ImportFileError("unknown_field", detail)
         if "content" not in header or len(set(header)) < len(header):
             raise ImportFileError("required", "The first line must name each column once, including content.")

@@ -15,7 +15,7 @@ from memories.services.partitions.paths import PartitionPath, parse_partition
 from memories.services.store.drafts import SUPERSEDES, NewMemory
 from memories.services.store.import_export_files import (
     FILE_TYPES,
-    IMPORT_EXPORT_FIELDS,
+    IMPORT_FIELDS,
     IMPORT_LINES_MAX,
     JSONL,
     pack_text,
@@ -51,7 +51,7 @@ def memory_import_export(request: HtmxRequest) -> HttpResponseBase:
     """Show the forms of export and import; a POST previews a file, or stores a batch of the previewed one."""
     form = MemoryImportForm(request.POST, request.FILES) if request.method == "POST" else MemoryImportForm()
     page: dict[str, Any] = {"section": "memories", "form": form, "lines_max": IMPORT_LINES_MAX, "types": FILE_TYPES}
-    page["fields"] = [name for name in IMPORT_EXPORT_FIELDS if name != "content"]
+    page["fields"] = [name for name in IMPORT_FIELDS if name != "content"]
     if form.is_bound and form.is_valid():
         page |= _read(request, form)
     with tenant_scope(request.tenant.id):

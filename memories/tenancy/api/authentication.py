@@ -15,7 +15,7 @@ from django.core.cache import cache
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from redis.exceptions import RedisError
 from rest_framework.authentication import BaseAuthentication
-from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
@@ -35,9 +35,9 @@ class KeyAuthentication(BaseAuthentication):
     """Sets `request.auth` to the key with its tenant; there is no user."""
 
     def authenticate(self, request: Request) -> tuple[None, ApiKey] | None:
-        """Return the request's key, or None. Raises `AuthenticationFailed` for an unusable key."""
+        """Return the request's key, or None if it presents none. Raises `AuthenticationFailed` for an unusable key."""
         plain = _presented(request)
-        if plain is None:
+        if not plain:
             return None
         if not plain.isascii() or not plain.isprintable() or len(plain) > KEY_CHARACTERS_MAX:
             raise AuthenticationFailed
@@ -55,11 +55,17 @@ class KeyAuthentication(BaseAuthentication):
 
 
 def _presented(request: Request) -> str | None:
+    """Return the key of the two headers, "" if it is empty, None if there is none. Raises for two different keys.
+
+    `Authorization` in another form presents no key, so that the response says in which form to send it.
+    """
     own, authorization = request.headers.get("X-API-Key"), request.headers.get("Authorization")
     if authorization is None:
         return own
     scheme, _, bearer = authorization.partition(" ")
-    if scheme.lower() != "bearer" or (own is not None and own.strip() != bearer.strip()):
+    if scheme.lower() != "bearer":
+        raise NotAuthenticated
+    if own is not None and own.strip() != bearer.strip():
         raise AuthenticationFailed
     return bearer.strip()
 

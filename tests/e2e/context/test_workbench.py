@@ -3,11 +3,15 @@
 import re
 
 import pytest
+from django.utils import timezone
 from playwright.sync_api import Locator, Page, expect
 
+from context.profiles.actions.budget_profiles import create_budget_profile
 from memories.models import Tenant
-from tests.e2e.console import QUESTION, on_a_phone, open_preview
-from tests.factories import make_memory
+from memories.store.actions.edit import archive_memory
+from memories.tenancy.scopes import tenant_scope
+from tests.e2e.console import NARROW, QUESTION, on_a_phone, open_preview
+from tests.factories import TESTER, make_memory
 from tests.integration.page_helpers import page
 from tests.users import api_client, new_key
 
@@ -183,3 +187,23 @@ def test_link_is_copied_and_opens_the_same_preview(console: Page, acme: Tenant, 
     console.goto(address)
     expect(console.locator("#budget-title")).to_contain_text("of 70 tokens used")
     expect(console.locator("#id_query")).to_have_value(QUESTION)
+
+
+@on_a_phone
+def test_long_words_do_not_widen_pages(console: Page, acme: Tenant) -> None:
+    word = "kapitaensmuetzenabzeichenverleihungsurkundenbuero"
+    first = make_memory(acme, word * 3, partition=f"user={word}")
+    body = {"query": word * 3, "partition": f"user={word}", "max_tokens": 300}
+    receipt_id = api_client(new_key(acme, "write")).post("/api/v1/context", body, format="json").json()["id"]
+    with tenant_scope(acme.pk):
+        archive_memory(memory=first, by=TESTER, now=timezone.now())
+        create_budget_profile(tenant_id=acme.pk, name=word, by=TESTER, now=timezone.now())
+    for address in (
+        page("context-preview", acme),
+        page("budgets", acme),
+        page("budget-rename", acme, word),
+        f"{page('agents', acme)}?by=partition&agent=user%3D{word}",
+        f"{page('receipt', acme, receipt_id)}?with=today&whole=1",
+    ):
+        console.goto(address)
+        assert console.evaluate("document.documentElement.scrollWidth") <= NARROW["width"], address

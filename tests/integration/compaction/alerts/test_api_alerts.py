@@ -72,6 +72,7 @@ def test_webhook_shows_its_secret_once_and_its_host_afterwards(admin: APIClient,
     with running_webhook_server() as server:
         body = {"kind": "webhook", "address": server.url}
         made = admin.post(DESTINATIONS, body, headers={"Idempotency-Key": "a"})
+        assert made["Location"] == f"http://testserver{DESTINATIONS}/{made.json()['id']}"
         again = admin.post(DESTINATIONS, body, headers={"Idempotency-Key": "a"}).json()
         assert made.json()["secret"]
         assert again == {**made.json(), "secret": None}

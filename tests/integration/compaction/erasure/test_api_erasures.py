@@ -31,6 +31,7 @@ def test_erasure_is_counted_requested_run_and_read(tenant: Tenant, other_tenant:
         counted.json()
     )
     run_erasure(tenant.pk, counted.json()["id"], now=timezone.now())
+    assert counted["Location"] == f"http://testserver/api/v1/erasures/{counted.json()['id']}"
     dry = client.get(counted["Location"]).json()
     assert (dry["state"], dry["erased"], dry["is_receipt_valid"]) == ("done", {}, None)
     assert dry["expected"]["memories"] == 4

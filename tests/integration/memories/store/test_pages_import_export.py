@@ -84,6 +84,7 @@ def test_preview_shows_rows_as_stored_with_counts_and_stores_nothing(client: Cli
     assert response.context["lines"][0]["memory"].content == "fine"
     assert response.context["tokens"] == 2
     text = text_of(response)
+    assert "<code>if_version</code>. JSON Lines may also have <code>supersedes</code>" in text
     assert "Import 2 memories" in text
     assert "There is no such field." in text
     assert contents(tenant) == ["known", "old"]

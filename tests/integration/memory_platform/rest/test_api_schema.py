@@ -71,6 +71,8 @@ def test_schema_carries_bounds_and_examples(schema: dict[str, Any]) -> None:
     assert new_memory["properties"]["confidence"] | {"default": 0.8} == {
         "type": "number", "minimum": 0, "maximum": 1, "default": 0.8,
     }  # fmt: skip
+    request = schema["components"]["schemas"]["ContextInputRequest"]["properties"]
+    assert (request["max_tokens"]["minimum"], request["include_memories_top_k"]["maximum"]) == (1, 200)
     body = schema["paths"]["/api/v1/memories"]["post"]["requestBody"]["content"]
     assert list(body) == ["application/json"]
     assert body["application/json"]["examples"]

@@ -31,7 +31,7 @@ from context.receipts.results import Anchor, AssembledContext, Block, ContextBud
 from context.services.assembly.model_catalog import family_of
 from context.services.profiles.compaction_policy import CompactionPolicy
 from memories.tenancy.audit import Actor
-from memories.tenancy.exceptions import InvalidInput
+from memories.tenancy.exceptions import InvalidInput, NotFound
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.numerals import counted
 
@@ -105,10 +105,13 @@ def read_turns_until(session: Session, last: SessionTurn) -> list[SessionTurn]:
 
 
 def read_message_contents(tenant_id: UUID, message_ids: Iterable[UUID]) -> dict[UUID, str]:
-    """Return the contents of messages by id."""
+    """Return the contents of messages by id. Raises `NotFound` if one is gone, because an erasure deletes sessions."""
+    ids = set(message_ids)
     with tenant_scope(tenant_id):
-        contents: dict[UUID, str] = Message.objects.for_tenant(tenant_id).with_ids(message_ids).contents()
-        return contents
+        contents: dict[UUID, str] = Message.objects.for_tenant(tenant_id).with_ids(ids).contents()
+    if len(contents) < len(ids):
+        raise NotFound("not_found", "There is no such session.")
+    return contents
 
 
 @dataclass(frozen=True)

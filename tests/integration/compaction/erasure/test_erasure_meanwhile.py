@@ -14,8 +14,10 @@ from compaction.erasure.actions import request_erasure
 from compaction.erasure.orchestrator import run_erasure
 from compaction.models import Erasure
 from compaction.pipeline import orchestrator
+from compaction.pipeline.journal import store_journal_entries
 from compaction.rollups import rollups
 from compaction.rollups.rollups import roll_up_changed_partitions, roll_up_partition
+from compaction.sessions import context
 from memories.models import Memory, Partition, PartitionSummary, Tenant
 from memories.services.partitions.paths import parse_partition
 from memories.store.actions.bulk import move_memories
@@ -33,6 +35,7 @@ from tests.integration.compaction_helpers import (
     stored_runs,
 )
 from tests.integration.session_helpers import append, assert_recounted, assistant, open_session, stored_session, user
+from tests.sessions import new_compaction, new_session
 from tests.users import api_client, new_key
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -211,6 +214,30 @@ def test_roll_ups_follow_a_memory_that_left(tenant: Tenant) -> None:
     with tenant_scope(tenant.pk):
         current = PartitionSummary.objects.for_tenant(tenant.pk).current()
         assert set(current.values_list("partition__path", flat=True)) == {"user=sam"}
+
+
+def test_context_of_a_session_that_is_erased_meanwhile_is_not_found(
+    admin: APIClient, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = open_session(admin, partition=PERSON)
+    append(admin, session, user("Hello."))
+    read = context.read_message_contents
+
+    def erase_then_read(*arguments: Any) -> Any:
+        erase_in_thread(tenant, partition=PERSON)
+        return read(*arguments)
+
+    monkeypatch.setattr(context, "read_message_contents", erase_then_read)
+    assert admin.post(f"/api/v1/sessions/{session['id']}/context", {}).status_code == 404
+
+
+def test_erased_fact_of_a_journal_is_not_stored(tenant: Tenant) -> None:
+    entry = {"text": "[erased]", "status": "new", "memory_id": None, "message_ids": []}
+    with tenant_scope(tenant.pk):
+        session = new_session(tenant)
+        compaction = new_compaction(session, journal=[entry])
+        assert store_journal_entries(compaction, session, {}, by=TESTER, now=timezone.now()) == []
+    assert compaction.journal[0]["status"] == "invalid"
 
 
 def partition_id(tenant: Tenant, path: str) -> int:

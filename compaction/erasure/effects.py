@@ -12,7 +12,7 @@ from django.db.models.deletion import get_candidate_relations_to_delete
 from compaction.erasure.parts import UNCOUNTED, Part, kind_of
 from compaction.erasure.queries import all_ids, delete_rows, drop_references, first_ids
 from compaction.erasure.selection import CHUNK
-from compaction.models import Message, Session
+from compaction.models import Compaction, Message, Session
 from compaction.pipeline.session_rows import (
     count_message_tokens,
     count_shown_tokens,
@@ -88,8 +88,11 @@ def erase_chosen(part: Part, ids: Sequence[Any], tally: Tally, *, now: datetime)
     if part.change is None:
         delete_tree(part.model, all_ids(part.rows.filter(pk__in=ids)), tally)
         return
+    sessions = _locked_sessions(part, ids)
     rows = list(part.rows.filter(pk__in=ids).select_for_update(of=("self",)))
     for row in rows:
+        if isinstance(row, Message):
+            row.session = sessions[row.session_id]
         for column in part.columns:
             setattr(row, column, part.change(getattr(row, column)))
     _store(rows, part, now)
@@ -112,6 +115,17 @@ def delete_tree(model: type[Model], ids: Sequence[Any], tally: Tally) -> None:
     if model is Tenant:
         tally(kind_of(AuditEntry), all_ids(AuditEntry.objects.of_tenants(ids)))
         delete_audit_log(ids)
+
+
+def _locked_sessions(part: Part, ids: Sequence[Any]) -> dict[Any, Session]:
+    """Lock the sessions of the messages or compactions to redact, before the rows, as every writer of a session does.
+
+    Otherwise an append in progress and the counts of the redacted context would overwrite each other.
+    """
+    if part.model not in (Message, Compaction):
+        return {}
+    owners = part.rows.filter(pk__in=ids).order_by().values("session")
+    return {session.pk: session for session in Session.objects.filter(pk__in=owners).order_by("pk").locked()}
 
 
 def _store(rows: Sequence[Any], part: Part, now: datetime) -> None:

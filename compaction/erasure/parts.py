@@ -152,16 +152,40 @@ def _records(selection: Selection, finder: _Finder) -> list[Part]:
 
 
 def _late_records(selection: Selection, finder: _Finder) -> list[Part]:
-    """Records of requests that read the memories while the erasure ran."""
-    receipts = Receipt.objects.for_tenant(selection.tenant_id).filter(selection.late)
-    answers = IdempotencyRecord.objects.for_tenant(selection.tenant_id).filter(selection.late).exclude(answer=None)
-    return [Part(receipts, ("memory_ids",), _naming_absent_memories), finder.mentions(answers, "answer")]
+    """Records of requests and roll-ups that read, changed or added memories while the erasure ran."""
+    tenant_id, path_of = selection.tenant_id, partial(_without_paths, path=selection.path)
+    roll_ups = PartitionSummary.objects.for_tenant(tenant_id).filter(selection.late_roll_ups)
+    receipts = Receipt.objects.for_tenant(tenant_id).filter(selection.late)
+    answers = IdempotencyRecord.objects.for_tenant(tenant_id).filter(selection.late).exclude(answer=None)
+    acts = StoredAct.objects.for_tenant(tenant_id).filter(selection.late_acts)
+    return [
+        Part(roll_ups.filter(selection.around("partition__path"))),
+        Part(receipts, ("memory_ids",), _naming_absent_memories),
+        finder.mentions(answers, "answer"),
+        # What was added during the erasure is deleted by now, so its ids are not recognised.
+        Part(answers, ("answer",), _naming_absent_sessions),
+        *([Part(answers, ("answer",), partial(_changed_by, path_of))] if selection.is_partition else ()),
+        finder.quoting(acts, "changed", is_deleted=True),
+        *([Part(acts, ("changed",), partial(_changed_by, path_of))] if selection.is_partition else ()),
+    ]
 
 
 def _naming_absent_memories(rows: Sequence[tuple[Any, ...]]) -> list[Any]:
     named = set(chain.from_iterable(ids for _, ids in rows))
     absent = named - set(Memory.objects.filter(pk__in=named).values_list("pk", flat=True))
     return [pk for pk, ids in rows if not absent.isdisjoint(ids)]
+
+
+def _naming_absent_sessions(rows: Sequence[tuple[Any, ...]]) -> list[Any]:
+    named = {pk: ids_in(_session_ids(answer["body"])) for pk, answer in rows}
+    stored = set(Session.objects.filter(pk__in=set(chain.from_iterable(named.values()))).values_list("pk", flat=True))
+    return [pk for pk, ids in named.items() if not ids <= stored]
+
+
+def _session_ids(body: Any) -> list[Any]:
+    """Return the `session_id` of a response and of each of its results; metadata of callers are not read."""
+    results = body.get("results", ()) if isinstance(body, dict) else ()
+    return [each.get("session_id") for each in (body, *results) if isinstance(each, dict)]
 
 
 def _free_texts(selection: Selection, finder: _Finder) -> list[Part]:
@@ -205,11 +229,14 @@ def _conversations(selection: Selection, finder: _Finder) -> list[Part]:
     summaries = summaries.filter(selection.around("partition_path")).exclude(pk__in=selection.memories.values("pk"))
     erase = partial(mapped_strings, change=erase_all_text)
     return [
-        finder.quoting(Compaction.objects.for_tenant(tenant_id).filter(stays), *_COMPACTION_TEXTS),
-        finder.quoting(summaries, "content", is_deleted=True),
         finder.quoting(messages, "content", "tool_calls", "metadata"),
         Part(selection.cited_messages.exclude(content__in=["", ERASED]), ("content",), _all_of, erase),
         finder.quoting(sessions, "directive", "metadata"),
+        # After the messages: a compaction that runs since before is repeated if it ends from now on, and is found here
+        # with its summary if it ended earlier.
+        finder.quoting(Compaction.objects.for_tenant(tenant_id).filter(stays), *_COMPACTION_TEXTS),
+        finder.quoting(summaries, "content", is_deleted=True),
+        finder.quoting(messages.filter(compaction__isnull=False), "content", "metadata"),
     ]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
+from itertools import chain
 from typing import Any
 from uuid import UUID
 
@@ -14,7 +15,7 @@ from django.db.models.functions import Cast, Coalesce
 
 from compaction.models import Compaction, Erasure, Message, RetentionPolicy, Session
 from context.models import Feedback, GoldenQuestion
-from memories.models import Memory, MemoryVersion
+from memories.models import Memory, MemoryVersion, PartitionSummary
 from memories.services.partitions.paths import parse_partition
 from memories.tenancy.queries.conditions import path_condition
 
@@ -22,6 +23,8 @@ from memories.tenancy.queries.conditions import path_condition
 CHUNK = 1_000
 #: A request that was running when the erasure was requested began at most this long before.
 _REQUEST_TIME = timedelta(minutes=1)
+#: The same for a roll-up, which is recorded at the time at which it began.
+_ROLL_UP_TIME = timedelta(minutes=5)
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,16 @@ class Selection:
     def late(self) -> Q:
         """Rows that requests may have written while the erasure ran."""
         return Q(created_at__gte=self.erasure.created_at - _REQUEST_TIME)
+
+    @property
+    def late_acts(self) -> Q:
+        """The same for acts that can be undone."""
+        return Q(at__gte=self.erasure.created_at - _REQUEST_TIME)
+
+    @property
+    def late_roll_ups(self) -> Q:
+        """Summaries of roll-ups that may have read the memories before they were deleted."""
+        return Q(recorded_from__gte=self.erasure.created_at - _ROLL_UP_TIME, origin=PartitionSummary.Origin.ROLL_UP)
 
     @property
     def is_partition(self) -> bool:
@@ -93,10 +106,22 @@ class Selection:
         """Rows in the partition and below it."""
         return path_condition(column, self.erasure.partition_path, exact=False) or Q(pk__isnull=False)
 
+    @cached_property
+    def _paths_above(self) -> set[str]:
+        """The partitions above this one, and those in which the memories were before they were moved, with all above.
+
+        Their texts may quote the memories: roll-ups and conversations read the partitions below.
+        """
+        versions = MemoryVersion.objects.for_tenant(self.tenant_id).filter(memory__in=self.memories.values("pk"))
+        former = versions.exclude(self.within("partition_path")).order_by().values_list("partition_path", flat=True)
+        moved_from = map(parse_partition, former.distinct())
+        own = parse_partition(self.erasure.partition_path)
+        lineages = [own.ancestors(), *((*place.ancestors(), place) for place in moved_from)]
+        return {place.path for place in chain.from_iterable(lineages)}
+
     def around(self, column: str) -> Q:
-        """Rows above the partition, and those in it and below it that are not erased."""
-        ancestors = parse_partition(self.erasure.partition_path).ancestors()
-        above = Q(**{f"{column}__in": [place.path for place in ancestors]})
+        """Rows in `_paths_above`, and those in the partition and below it that are not erased."""
+        above = Q(**{f"{column}__in": self._paths_above})
         return above if self.is_partition else above | self.within(column)
 
     def texts(self) -> Generator[str]:

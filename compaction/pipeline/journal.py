@@ -16,6 +16,7 @@ import numpy as np
 from django.conf import settings
 
 from compaction.models import Compaction, Message, Session
+from compaction.services.erasure.quotes import ERASED
 from compaction.services.pipeline.chunking import split_text_by_bytes
 from compaction.services.pipeline.journal_entries import (
     DUPLICATE,
@@ -153,11 +154,14 @@ def store_journal_entries(
     Possible instructions wait until a person decided on the compaction. `moments` are the messages' times.
     """
     is_decided = compaction.decided_at is not None
-    waiting = [
-        record
-        for record in compaction.journal
-        if is_waiting(record) and (is_decided or not record.get("is_possible_instruction"))
-    ]
+    waiting: list[dict[str, Any]] = []
+    for record in compaction.journal:
+        if not is_waiting(record) or (record.get("is_possible_instruction") and not is_decided):
+            continue
+        if ERASED in record["text"]:  # by an erasure, after the draft or before the compaction was applied again
+            record["status"] = INVALID
+        else:
+            waiting.append(record)
     rows = [_memory(record, compaction, session, moments, now) for record in waiting]
     results = store_memories(tenant=session.tenant, rows=rows, by=by, now=now) if rows else []
     for record, result in zip(waiting, results, strict=True):

@@ -254,7 +254,7 @@ def _finished(claim: _Claim, task: DraftingInput, draft: CompactionDraft, now: d
         compaction = claim.compaction()
         if compaction.state != Compaction.State.PENDING:
             raise LostClaimError
-        if session.current != task.plan.current:
+        if not plans.is_input_unchanged(task.plan, session):
             raise _ChangedError
         missing = task.missing_before
         applying.fill_compaction(compaction, session, task.plan, draft, missing_before=missing, now=now)

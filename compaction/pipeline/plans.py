@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
@@ -131,6 +132,24 @@ def plan_session(session: Session, policy: CompactionPolicy, *, is_forced: bool)
     if plan.is_empty and is_forced:
         plan = make(is_forced=True)
     return SessionPlan(plan, turns, session.current, session.summary_tokens)
+
+
+def is_input_unchanged(plan: SessionPlan, session: Session) -> bool:
+    """Return whether the locked session has the summary and the messages to summarise as the plan read them.
+
+    A person can have edited the summary since, and an erasure can have redacted any of these texts.
+    """
+    if session.current != plan.current:
+        return False
+    if session.current and plan.current and _edited_texts(session.current) != _edited_texts(plan.current):
+        return False
+    messages = Message.objects.for_tenant(session.tenant_id).of_session(session.pk)
+    texts = {pk: (content, calls) for pk, content, calls in messages.contents_and_calls(turn.id for turn in plan.span)}
+    return texts == {turn.id: (turn.content, list(turn.tool_calls)) for turn in plan.span}
+
+
+def _edited_texts(compaction: Compaction) -> tuple[Any, ...]:
+    return compaction.edit_version, compaction.summary_text, compaction.statements
 
 
 def plan_or_conflict(session: Session, policy: CompactionPolicy, *, is_forced: bool) -> SessionPlan:

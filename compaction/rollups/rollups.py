@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from compaction.models import Run
 from compaction.pipeline.drafting_input import DraftingError
 from compaction.pipeline.fallback import SummariserWithFallback
-from compaction.pipeline.orchestrator import WORK_TIME_LIMIT, clock_from
+from compaction.pipeline.orchestrator import DRAFTS_MAX, WORK_TIME_LIMIT, clock_from
 from compaction.pipeline.summarisers import (
     Summariser,
     SummariserError,
@@ -58,7 +58,7 @@ CHILDREN_READ_MAX = 200
 
 @dataclass(frozen=True)
 class RollUpResult:
-    """The active summary after a roll-up, and whether this run wrote it."""
+    """The active summary after a roll-up, and whether this run wrote or withdrew one."""
 
     summary: PartitionSummary | None
     is_new: bool
@@ -93,7 +93,7 @@ def open_roll_up(partition: Partition, style: str, requested_by: str, now: datet
 
 
 def roll_up_changed_partitions(*, now: datetime) -> int:
-    """Roll up changed partitions, the deepest first so that those above follow; return how many summaries are new."""
+    """Roll up changed partitions, the deepest first so that those above follow; return how many summaries changed."""
     with maintenance_scope():
         tenant_ids = list(Tenant.objects.visible().values_list("pk", flat=True))
     return sum(_roll_up_tenant(tenant_id, now) for tenant_id in tenants_in_turn("roll-ups", tenant_ids))
@@ -189,41 +189,65 @@ def roll_up_partition(
 
     The former summary is kept as a version. Unless `replaces_written`, text of people or agents is kept, even if they
     wrote it during the run. A deleted partition gets no summary. Raises `StaleVersion` if another summary became active
-    at the same moment.
+    at the same moment, and `Conflict` `busy` if the texts that it read were erased in each of `DRAFTS_MAX` attempts.
     """
-    with tenant_scope(tenant_id):
-        partition = Partition.objects.for_tenant(tenant_id).filter(pk=partition_id).first()
-        if partition is None:
+    for _ in range(DRAFTS_MAX):
+        with tenant_scope(tenant_id):
+            partition = Partition.objects.for_tenant(tenant_id).filter(pk=partition_id).first()
+            if partition is None:
+                return RollUpResult(None, is_new=False)
+            texts = [*_written_below(partition, style), *_memories(partition, now)]
+            policy = partition_policy(partition)
+        is_compact = style == PartitionSummary.Style.COMPACT
+        budget = policy.roll_up_compact_tokens if is_compact else policy.roll_up_detailed_tokens
+        written = _write(tenant_id, texts, budget, summary_model(DEFAULT_MODEL, policy.compaction_model), now)
+        with tenant_scope(tenant_id):
+            if _are_still_stored(tenant_id, texts):
+                return _store(partition, style, written, replaces_written=replaces_written, by=by, now=now)
+    raise Conflict("busy", "What the summary is made from was erased or rewritten repeatedly during the roll-up.")
+
+
+def _are_still_stored(tenant_id: UUID, texts: Sequence[StoredText]) -> bool:
+    """Return whether what a roll-up has read is still stored, and keep it until the transaction ends.
+
+    An erasure can delete memories while a model summarises them; the summary would bring their content back. One that
+    begins later finds the summary (`compaction.erasure`).
+    """
+    memory_ids = {UUID(text.id) for text in texts if text.day}
+    written = {UUID(text.id): text.content for text in texts if not text.day}
+    summaries = PartitionSummary.objects.for_tenant(tenant_id).current().filter(summary_id__in=written)
+    contents = dict(summaries.locked().values_list("summary_id", "content"))
+    return contents == written and Memory.objects.keep_stored(tenant_id, memory_ids) == memory_ids
+
+
+def _store(
+    partition: Partition, style: str, written: _WrittenRollUp, *, replaces_written: bool, by: Actor, now: datetime
+) -> RollUpResult:
+    """Make the text the active summary, or withdraw the former one if there is no text; inside a scope."""
+    tenant_id = partition.tenant_id
+    rows = PartitionSummary.objects.for_tenant(tenant_id).current().of_partition(partition.path)
+    current = rows.of_style(style).first()
+    if _is_written(current) and not replaces_written:
+        return RollUpResult(current, is_new=False)
+    if not written.content:
+        if current is None or _is_written(current):
             return RollUpResult(None, is_new=False)
-        texts = [*_written_below(partition, style), *_memories(partition, now)]
-        policy = partition_policy(partition)
-    is_compact = style == PartitionSummary.Style.COMPACT
-    budget = policy.roll_up_compact_tokens if is_compact else policy.roll_up_detailed_tokens
-    written = _write(tenant_id, texts, budget, summary_model(DEFAULT_MODEL, policy.compaction_model), now)
-    content = written.content
-    with tenant_scope(tenant_id):
-        rows = PartitionSummary.objects.for_tenant(tenant_id).current().of_partition(partition.path)
-        current = rows.of_style(style).first()
-        if _is_written(current) and not replaces_written:
-            return RollUpResult(current, is_new=False)
-        if not content:
-            if current is not None and not _is_written(current):
-                withdraw_summary(summary=current, by=by, now=now)
-            return RollUpResult(None, is_new=False)
-        saved = save_summary(
-            tenant=Tenant.objects.get(pk=tenant_id),
-            partition=parse_partition(partition.path),
-            style=style,
-            content=content,
-            origin=ROLL_UP,
-            summariser=written.summariser,
-            is_fallback=written.is_fallback,
-            if_version=current.version if current else 0,
-            by=by,
-            now=now,
-        )
-        is_new = current is None or saved.pk != current.pk
-        return RollUpResult(saved, is_new=is_new, dropped=written.dropped)
+        withdraw_summary(summary=current, by=by, now=now)
+        return RollUpResult(None, is_new=True)
+    saved = save_summary(
+        tenant=Tenant.objects.get(pk=tenant_id),
+        partition=parse_partition(partition.path),
+        style=style,
+        content=written.content,
+        origin=ROLL_UP,
+        summariser=written.summariser,
+        is_fallback=written.is_fallback,
+        if_version=current.version if current else 0,
+        by=by,
+        now=now,
+    )
+    is_new = current is None or saved.pk != current.pk
+    return RollUpResult(saved, is_new=is_new, dropped=written.dropped)
 
 
 def _write(tenant_id: UUID, texts: Sequence[StoredText], budget: int, model: str, now: datetime) -> _WrittenRollUp:

@@ -32,7 +32,7 @@ from context.receipts.results import Anchor, AssembledContext, Block, ContextBud
 from context.services.assembly.model_catalog import family_of
 from context.services.profiles.compaction_policy import CompactionPolicy
 from memories.tenancy.audit import Actor
-from memories.tenancy.exceptions import InvalidInput
+from memories.tenancy.exceptions import InvalidInput, NotFound
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.numerals import counted
 
@@ -198,9 +198,13 @@ class _Building:
         )
 
     def _read_contents(self, message_ids: Iterable[UUID]) -> dict[UUID, str]:
+        """Return the contents of messages by id. Raises `NotFound` if one is gone, because erasures delete sessions."""
+        ids = set(message_ids)
         with tenant_scope(self._caller.tenant_id):
-            contents: dict[UUID, str] = self._messages.with_ids(message_ids).contents()
-            return contents
+            contents: dict[UUID, str] = self._messages.with_ids(ids).contents()
+        if len(contents) < len(ids):
+            raise NotFound("not_found", "There is no such session.")
+        return contents
 
     def _read_all_turns(self) -> list[SessionTurn]:
         """Return all turns that a context may show, up to the newest one that was read."""

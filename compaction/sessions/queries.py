@@ -1,6 +1,6 @@
 """Sessions and messages."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any, Self
 from uuid import UUID
@@ -272,6 +272,10 @@ class MessageQuerySet(SessionRows):
     def contents(self) -> dict[UUID, str]:
         """Return the contents by id."""
         return dict(self.order_by().values_list("pk", "content"))
+
+    def contents_and_calls(self, message_ids: Iterable[Any]) -> list[tuple[UUID, str, list[dict[str, Any]]]]:
+        """Return (id, content, tool calls) of each of these messages."""
+        return list(self.with_ids(message_ids).order_by().values_list("pk", "content", "tool_calls"))
 
     def names_and_contents(self) -> list[tuple[UUID, str, str]]:
         """Return (id, name, content) of each message."""

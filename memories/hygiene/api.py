@@ -1,6 +1,8 @@
 """Endpoints of the hygiene lists: read a list, act on its rows, undo an act."""
 
 from collections.abc import Iterable
+from functools import partial
+from typing import Any
 from uuid import UUID
 
 from rest_framework.request import Request
@@ -19,7 +21,7 @@ from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import WRITE, readable_partition
 from memories.tenancy.exceptions import InvalidInput, NotFound
 from memories.tenancy.required_rows import find_row
-from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.scopes import tenant_scope, write_in_tenant_scope
 from memory_platform.rest.serializers import EmptyInput
 
 _MERGE = {"Merge two pairs": {"action": "merge", "ids": [17, 18]}}
@@ -78,9 +80,9 @@ class HygieneListEndpoint(Endpoint):
         A dry run returns the `ETag` of what would be done. With it as `If-Match`, the same request without `dry_run`
         gets 412 if something else would be done now, or if one of the memories was changed.
         """
-        values = self.body(serializers.HygieneActionInput)
-        each, act = self.list_named(name), None
-        with tenant_scope(self.tenant_id):
+        values, each = self.body(serializers.HygieneActionInput), self.list_named(name)
+
+        def perform() -> tuple[HygieneActionEffect, StoredAct | None]:
             rows = findings.open_rows(self.tenant_id, each, "", self.now).within_reach(self.key.partition_prefix)
             ids = rows.with_ids(values["ids"]).row_ids()
             effect = findings.hygiene_action_effect(
@@ -88,10 +90,12 @@ class HygieneListEndpoint(Endpoint):
             )
             changed = Memory.objects.for_tenant(self.tenant_id).with_ids(memory.pk for memory in effect.members)
             require_etag(request, lambda: _effect_etag(effect, changed.locked()))
-            if not values["dry_run"]:
-                act = perform_hygiene_action(
-                    tenant_id=self.tenant_id, effect=effect, has_pairs=each.has_pairs, by=self.actor, now=self.now
-                )
+            if values["dry_run"]:
+                return effect, None
+            who: dict[str, Any] = {"tenant_id": self.tenant_id, "by": self.actor, "now": self.now}
+            return effect, perform_hygiene_action(effect=effect, has_pairs=each.has_pairs, **who)
+
+        effect, act = write_in_tenant_scope(self.tenant_id, perform)
         context = {"act_id": act and act.pk}
         headers = {"ETag": _effect_etag(effect, effect.members)} if values["dry_run"] else None
         return Response(serializers.HygieneActionOutput(effect, context=context).data, headers=headers)
@@ -138,6 +142,6 @@ class ActUndoEndpoint(ActEndpointBase):
         An undo can be undone too, except for that of a merge, replacement or dismissal (409 `is_undo`).
         """
         self.body(EmptyInput)
-        with tenant_scope(self.tenant_id):
-            undone = undo_hygiene(tenant_id=self.tenant_id, act_id=act_id, by=self.actor, now=self.now)
+        undo = partial(undo_hygiene, tenant_id=self.tenant_id, act_id=act_id, by=self.actor, now=self.now)
+        undone = write_in_tenant_scope(self.tenant_id, undo)
         return Response(serializers.UndoneActOutput(undone).data)

@@ -183,7 +183,9 @@ def _classified_pair(
 
 def _record(tenant_id: UUID, memory_ids: Collection[UUID], pairs: Sequence[StoredPair], now: datetime) -> None:
     stored = MemoryPair.objects.for_tenant(tenant_id)
-    if pairs:
+    # An erasure can delete memories during the comparison.
+    kept = Memory.objects.keep_stored(tenant_id, {pk for _, older, newer, *_ in pairs for pk in (older, newer)})
+    if pairs := [pair for pair in pairs if {*pair[1:3]} <= kept]:
         stored.store(tenant_id, pairs, now)
     hashes_and_paths = stored.touching(memory_ids).found_by_comparison().hashes_and_paths()
     if stale := [number for number, stamp, *current in hashes_and_paths if stamp != rules.texts_hash(*current)]:

@@ -61,12 +61,17 @@ class PartitionQuerySet(TenantRows):
         """Partitions that a roll-up would change, the deepest first, without the root.
 
         Without an active summary of `style`: partitions with a live memory that is not a session summary. With one of a
-        roll-up: partitions with a memory stored, changed or archived since. Summaries by people and agents are kept.
+        roll-up: partitions with a memory stored, changed, archived or moved to another partition since. Summaries by
+        people and agents are kept.
         """
         own = self._related("memories")
         sources = own.filter(live_condition(now)).exclude(session_summary_condition())
         since = OuterRef("summarised_at")
         current = self._related("summaries").filter(style=style, recorded_to__isnull=True)
+        versions = self.model._meta.get_field("memories").related_model._meta.get_field("versions").related_model
+        # a memory that left is known by its last version here
+        ended = versions._base_manager.filter(tenant=OuterRef("tenant"), partition_path=OuterRef("path"))
+        changed = Exists(own.filter(Q(recorded_from__gt=since) | Q(archived_at__gt=since)))
         return (
             self.exclude(path="")
             .annotate(
@@ -75,7 +80,7 @@ class PartitionQuerySet(TenantRows):
             )
             .filter(
                 Q(summarised_at__isnull=True) & Exists(sources)
-                | Q(summarised_by="rollup") & Exists(own.filter(Q(recorded_from__gt=since) | Q(archived_at__gt=since)))
+                | Q(summarised_by="rollup") & (changed | Exists(ended.filter(recorded_to__gt=since)))
             )
             .order_by("-depth", "path")
         )

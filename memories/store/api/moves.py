@@ -20,7 +20,7 @@ from memories.tenancy.api.etags import require_etag
 from memories.tenancy.api.idempotency import idempotent
 from memories.tenancy.api.permissions import WRITE, readable_partition, require_reach
 from memories.tenancy.exceptions import Conflict
-from memories.tenancy.scopes import tenant_scope
+from memories.tenancy.scopes import write_in_tenant_scope
 from memories.tenancy.serializers.partitions import requested_segments
 
 _RENAME = {"Another user": {"filter": {"user_id": "alex"}, "to": "user=alexander", "dry_run": True}}
@@ -47,7 +47,8 @@ class MemoryMoveEndpoint(Endpoint):
         values = self.body(MemoryMoveInput)
         to: PartitionPath = values["to"]
         require_reach(self.key, to.path, "to")
-        with tenant_scope(self.tenant_id):
+
+        def move() -> tuple[BulkActionResult, dict[str, Any], str]:
             seen = self._chosen(values, to)
             has_more = len(seen) > BULK_MEMORIES_MAX
             selected = dict(list(seen.items())[:BULK_MEMORIES_MAX])
@@ -60,6 +61,9 @@ class MemoryMoveEndpoint(Endpoint):
                 etag = content_etag({**answer, "versions": versions})
                 require_etag(request, lambda: etag)  # the rows are locked by now
                 transaction.set_rollback(values["dry_run"])  # a dry run moves the memories and rolls back
+            return done, answer, etag
+
+        done, answer, etag = write_in_tenant_scope(self.tenant_id, move)
         shown = MemoryMoveOutput({**answer, "act_id": None if values["dry_run"] else done.act.pk}).data
         return Response(shown, headers={"ETag": etag} if values["dry_run"] else None)
 

@@ -27,6 +27,7 @@ from memories.tenancy.queries.conditions import (
 )
 from memories.tenancy.queries.insertions import execute, insert_rows
 from memories.tenancy.queries.methods import rows_among, rows_by, rows_where
+from memories.tenancy.queries.prepared import execute_prepared
 
 #: From this many rows, the checks are planned again.
 REPLANNED_ROWS = 100
@@ -227,6 +228,11 @@ class MemoryQuerySet(MemoryTextQuerySet):
         at = _from_now_on(now)
         next_version = {"version": F("version") + 1, "valid_from": Coalesce("valid_to", at), "recorded_from": at}
         return self.update(**next_version, archived_at=None, valid_to=None, **values)
+
+    def keep_stored(self, tenant_id: UUID, memory_ids: Iterable[UUID]) -> set[UUID]:
+        """Prevent the deletion of these memories until the transaction ends, but no change; return those that exist."""
+        lock = "SELECT id FROM memories_memory WHERE tenant_id = %s AND id = ANY(%s) FOR KEY SHARE"
+        return {memory_id for (memory_id,) in execute_prepared(lock, [tenant_id, list(memory_ids)])}
 
     def locked(self) -> Self:
         """Lock the rows against other writers, in one order everywhere so that two writers cannot deadlock."""

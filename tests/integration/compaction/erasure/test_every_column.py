@@ -12,9 +12,10 @@ from django.utils import timezone
 from compaction.erasure.effects import _owned
 from compaction.erasure.parts import kind_of, parts_of
 from compaction.erasure.selection import Selection
-from compaction.models import Erasure
+from compaction.models import Erasure, Session
 from compaction.services.erasure.quotes import QuotedTexts
 from compaction.services.erasure.row_labels import ROW_LABELS, row_label
+from memories.models import Memory
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.postgres.base import APPS, has_tenant
 
@@ -104,11 +105,11 @@ def test_kinds_of_rows_are_plural_nouns() -> None:
 def test_tables_that_go_with_a_memory_or_a_session_are_these() -> None:
     selection = Selection(unsaved_erasure(Erasure.Scope.MEMORY))
     with tenant_scope(selection.tenant_id):
-        *_, memories, sessions, _, _ = parts_of(selection, QuotedTexts([]))
-    assert {model.__name__ for model in tree(memories.model, set())} == {
+        assert {Memory, Session} <= {part.model for part in parts_of(selection, QuotedTexts([])) if not part.choose}
+    assert {model.__name__ for model in tree(Memory, set())} == {
         *("Memory", "MemoryVersion", "MemoryEmbedding", "MemoryLink", "MissingVector", "UncomparedMemory"),
         *("MemoryPair", "MemoryFinding", "RecalledText", "Feedback", "GoldenMemory"),
     }
-    assert {model.__name__ for model in tree(sessions.model, set())} == {
+    assert {model.__name__ for model in tree(Session, set())} == {
         *("Session", "Message", "Compaction", "CompactionMember", "Run"),
     }

@@ -206,6 +206,21 @@ def test_worker_that_was_killed_leaves_what_waited(tenant: Tenant, monkeypatch: 
     assert len(compare(tenant)) == 1
 
 
+def test_memory_that_is_erased_during_the_comparison_does_not_stop_it(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory(tenant, BAKER)
+    erased, record = memory(tenant, BAKER_AGAIN), maintenance._record
+
+    def erase_then_record(*arguments: Any) -> None:
+        Memory.objects.filter(pk=erased.pk).delete()
+        record(*arguments)
+
+    monkeypatch.setattr(maintenance, "_record", erase_then_record)
+    assert maintenance.detect_pairs_in_batch(tenant.pk, now=FACTORY_NOW + timedelta(hours=1)) == 2
+    assert pairs(tenant) == []
+
+
 def test_many_like_texts_are_paired_with_few_and_in_batches(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(maintenance, "COMPARED_BATCH", 7)
     monkeypatch.setattr(maintenance, "ROWS_READ", 4)

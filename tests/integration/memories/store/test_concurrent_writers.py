@@ -6,11 +6,16 @@ from functools import partial
 from typing import Any
 
 import pytest
+from django.db import OperationalError
+from psycopg.errors import DeadlockDetected
 
+from memories.hygiene import api as hygiene_api
 from memories.models import Memory, MemoryLink, Tenant
 from memories.services.store.content import content_hash
+from memories.store.api import moves
 from memories.tenancy.scopes import tenant_scope
 from tests.concurrency import run_concurrently
+from tests.factories import make_memory
 from tests.integration.rest_helpers import BULK, MEMORIES
 from tests.users import api_client, new_key, new_shared_tenant
 
@@ -173,3 +178,27 @@ def test_memory_that_all_replace_at_once_is_replaced_once(key: str, tenant: Tena
         assert sum(len(live_rows(tenant, text)) for text in texts) == 1
         with tenant_scope(tenant.pk):
             assert MemoryLink.objects.for_tenant(tenant.pk).to_memory(older["id"]).count() == 1
+
+
+@pytest.mark.parametrize("action", ["move", "undo"])
+def test_action_on_many_rows_that_ends_in_a_deadlock_is_repeated(
+    tenant: Tenant, action: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = api_client(new_key(tenant, "read", "write"))
+    memory = make_memory(tenant, "Alex keeps a greyhound.")
+    act = client.post("/api/v1/memories/move", {"ids": [memory.pk], "to": "user=kim"}).json()["act_id"]
+    module, name, path, body = {
+        "move": (moves, "move_memories", "memories/move", {"ids": [memory.pk], "to": "user=alex"}),
+        "undo": (hygiene_api, "undo_hygiene", f"acts/{act}/undo", {}),
+    }[action]
+    run, deadlocks = getattr(module, name), [DeadlockDetected("deadlock detected")]
+
+    def deadlock_then_run(**values: Any) -> Any:
+        if deadlocks:
+            raise OperationalError from deadlocks.pop()
+        return run(**values)
+
+    monkeypatch.setattr(module, name, deadlock_then_run)
+    response = client.post(f"/api/v1/{path}", body)
+    assert response.status_code == 200, response.content
+    assert deadlocks == []

@@ -153,7 +153,7 @@ def _records(selection: Selection, finder: _Finder) -> list[Part]:
 
 def _late_records(selection: Selection, finder: _Finder) -> list[Part]:
     """Records of requests and roll-ups that read, changed or added memories while the erasure ran."""
-    tenant_id, path_of = selection.tenant_id, partial(_without_paths, path=selection.path)
+    tenant_id, path_of = selection.tenant_id, partial(_without_paths, path=selection.erasure.partition_path)
     roll_ups = PartitionSummary.objects.for_tenant(tenant_id).filter(selection.late_roll_ups)
     receipts = Receipt.objects.for_tenant(tenant_id).filter(selection.late)
     answers = IdempotencyRecord.objects.for_tenant(tenant_id).filter(selection.late).exclude(answer=None)

@@ -25,10 +25,14 @@ from compaction.erasure.selection import Selection
 from compaction.models import Erasure
 from compaction.services.erasure.quotes import QuotedTexts
 from compaction.services.erasure.receipts import FIRST_DIGEST, is_signed, next_digest, sign_receipt, target_hash
+from context.evaluation.actions.evaluations import cancel_evaluation
+from context.evaluation.staging import drop_staged_corpus
+from context.models import EvaluationRun
 from memories.partitions.maintenance import fold_counts_of
 from memories.services.time_limits import TimeIsUpError, work_until
 from memories.tenancy.audit import Actor, record_audit
 from memories.tenancy.claims import TENANT_CLAIMS_MAX, claim_in_turn, renewing
+from memories.tenancy.exceptions import Conflict
 from memories.tenancy.queries.rows import LostClaimError
 from memories.tenancy.replica import note_write
 from memories.tenancy.scopes import admin_write_scope, maintenance_scope, tenant_scope
@@ -177,8 +181,10 @@ class _Claim:
             expected = erasure.expected if erasure.counts else count_rows(parts)
         self.write(expected=expected)
         if not erasure.is_dry_run:
+            _drop_copies(erasure, self.clock)  # before the rows of a tenant, which name the copies
             for part in parts:
                 self._erase(part)
+            _drop_copies(erasure, self.clock)  # those that were requested meanwhile
             fold_counts_of(erasure.tenant_id)
         self._finish()
 
@@ -232,6 +238,19 @@ class _Claim:
                     record_audit("erase", "erasure", [erasure.pk], tenant_id=erasure.tenant_id, by=by, now=at)
                 written = self.update(values)
             self.remember(written)
+
+
+def _drop_copies(erasure: Erasure, now: datetime) -> None:
+    """Cancel comparisons of embedding models and delete the copies of memories that they search; opens its scopes."""
+    by = Actor.system(f"erasure {erasure.pk}")
+    with tenant_scope(erasure.tenant_id):
+        open_runs = EvaluationRun.objects.for_tenant(erasure.tenant_id).open()
+        runs = list(open_runs.filter(corpus_kind=EvaluationRun.Corpus.GOLDEN_COPY))
+        for run in runs:
+            with suppress(Conflict):  # it ended meanwhile
+                cancel_evaluation(run=run, by=by, now=now)
+    for run in runs:
+        drop_staged_corpus(run.pk)
 
 
 def _receipt(erasure: Erasure) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from operator import or_
 from typing import Any, Self
 from uuid import UUID
 
-from django.db.models import Exists, F, Max, Min, OuterRef, Q, Sum
+from django.db.models import Exists, F, Max, Min, OuterRef, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 
 from compaction.sessions.queries import SessionRows, pressure_of
@@ -129,6 +129,11 @@ class RunQuerySet(SessionRows, ClaimedRows):  # type: ignore[override]
     with_targets = rows_with("session", "partition", "compaction")
     #: Runs of the partition itself, not of those below it.
     of_partition = rows_by("partition__path")
+
+    def last_roll_up(self, style: str) -> QuerySet[Any]:
+        """Return when the last completed roll-up of the outer query's partition was requested."""
+        done = self.filter(kind="roll_up", state="done", partition=OuterRef("pk"), style=style)
+        return done.order_by("-created_at").values("created_at")[:1]
 
     def still_failed(self) -> Self:
         """Failed runs without a later success for the same session, or partition and style."""

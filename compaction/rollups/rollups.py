@@ -103,7 +103,8 @@ def _roll_up_tenant(tenant_id: UUID, now: datetime) -> int:
     new = 0
     for style in PartitionSummary.Style.values:
         with tenant_scope(tenant_id):
-            rows = Partition.objects.for_tenant(tenant_id).needing_summary(style, now)
+            checked = Run.objects.for_tenant(tenant_id).last_roll_up(style)
+            rows = Partition.objects.for_tenant(tenant_id).needing_summary(style, now, checked=checked)
             waiting = {row.path: row for row in rows[:PARTITIONS_MAX]}
         for _ in while_in_time(iter(waiting.__len__, 0)):
             deepest = max(waiting.values(), key=lambda row: (row.depth, row.path))

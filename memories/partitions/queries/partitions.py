@@ -10,7 +10,7 @@ from uuid import UUID
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db import models
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery, Window
-from django.db.models.functions import Coalesce, RowNumber
+from django.db.models.functions import Coalesce, Greatest, RowNumber
 
 from memories.store.queries.texts import SEARCH_COLUMNS
 from memories.tenancy.queries.conditions import live_condition, path_condition, session_summary_condition
@@ -57,16 +57,17 @@ class PartitionQuerySet(TenantRows):
             summary_styles=ArraySubquery(styles.values("style")),
         )
 
-    def needing_summary(self, style: str, now: datetime) -> Self:
-        """Partitions that a roll-up would change, the deepest first, without the root.
+    def needing_summary(self, style: str, now: datetime, *, checked: QuerySet[Any]) -> Self:
+        """Partitions that a roll-up may change, the deepest first, without the root.
 
         Without an active summary of `style`: partitions with a live memory that is not a session summary. With one of a
-        roll-up: partitions with a memory stored, changed, archived or moved to another partition since. Summaries by
-        people and agents are kept.
+        roll-up: partitions with a memory stored, changed, archived or moved to another partition since, and since the
+        time that the query `checked` returns for the outer partition, when a roll-up last made the same text. Summaries
+        by people and agents are kept.
         """
         own = self._related("memories")
         sources = own.filter(live_condition(now)).exclude(session_summary_condition())
-        since = OuterRef("summarised_at")
+        since = Greatest(OuterRef("summarised_at"), OuterRef("checked_at"))  # Postgres ignores nulls
         current = self._related("summaries").filter(style=style, recorded_to__isnull=True)
         versions = self.model._meta.get_field("memories").related_model._meta.get_field("versions").related_model
         # a memory that left is known by its last version here
@@ -77,6 +78,7 @@ class PartitionQuerySet(TenantRows):
             .annotate(
                 summarised_at=Subquery(current.values("recorded_from")[:1]),
                 summarised_by=Subquery(current.values("origin")[:1]),
+                checked_at=Subquery(checked),
             )
             .filter(
                 Q(summarised_at__isnull=True) & Exists(sources)

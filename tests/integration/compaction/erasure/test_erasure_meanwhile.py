@@ -18,6 +18,10 @@ from compaction.pipeline.journal import store_journal_entries
 from compaction.rollups import rollups
 from compaction.rollups.rollups import roll_up_changed_partitions, roll_up_partition
 from compaction.sessions import context
+from context.evaluation.actions.evaluations import request_evaluation
+from context.evaluation.corpora import copy_golden_questions
+from context.evaluation.staging import load_staged_corpus
+from context.models import EvaluationRun, GoldenMemory, GoldenQuestion
 from memories.models import Memory, Partition, PartitionSummary, Tenant
 from memories.services.partitions.paths import parse_partition
 from memories.store.actions.bulk import move_memories
@@ -229,6 +233,23 @@ def test_context_of_a_session_that_is_erased_meanwhile_is_not_found(
 
     monkeypatch.setattr(context, "read_message_contents", erase_then_read)
     assert admin.post(f"/api/v1/sessions/{session['id']}/context", {}).status_code == 404
+
+
+@pytest.mark.parametrize("scope", ["memory", "tenant"])
+def test_copies_of_memories_for_a_comparison_of_models_go_too(tenant: Tenant, scope: str) -> None:
+    memory, now = make_memory(tenant, FACT, partition="user=sam", is_embedded=True), timezone.now()
+    with tenant_scope(tenant.pk):
+        question = GoldenQuestion.objects.create(tenant=tenant, text="Who?", partition_path="user=sam", created_at=now)
+        GoldenMemory.objects.create(tenant=tenant, question=question, memory=memory)
+        values = {"corpus_kind": EvaluationRun.Corpus.GOLDEN_COPY, "is_enqueued": False}
+        run = request_evaluation(tenant_id=tenant.pk, **values, by=TESTER, now=now)
+        copy = copy_golden_questions(tenant.pk, now=now, most=10)
+    load_staged_corpus(run.pk, copy, now=now, loaded=lambda _: None)
+    erase(tenant, **({"memory_id": memory.pk} if scope == "memory" else {}))
+    assert places_with(CANARY) == set()
+    with tenant_scope(tenant.pk):
+        states = list(EvaluationRun.objects.for_tenant(tenant.pk).values_list("state", flat=True))
+    assert states == (["cancelled"] if scope == "memory" else [])
 
 
 def test_erased_fact_of_a_journal_is_not_stored(tenant: Tenant) -> None:

@@ -15,7 +15,7 @@ from memories.models import Partition, PartitionSummary, Tenant
 from memories.partitions.actions import save_summary
 from memories.services.partitions.paths import parse_partition
 from memories.services.tokens import count_tokens
-from memories.store.actions.edit import archive_memory
+from memories.store.actions.edit import archive_memory, update_memory
 from memories.tenancy.exceptions import Conflict
 from memories.tenancy.scopes import tenant_scope
 from tests.factories import FACTORY_NOW, TESTER, make_memory
@@ -97,6 +97,18 @@ def test_schedule_reaches_the_partitions_above_and_then_rests(tenant: Tenant) ->
         assert "Lisbon" in summaries(tenant, path)[1].content
     assert summaries(tenant, "") == []
     assert roll_up_changed_partitions(now=LATER + timedelta(hours=1)) == 0
+
+
+def test_schedule_rests_after_a_change_that_leaves_the_text_as_it_is(tenant: Tenant) -> None:
+    rows = facts(tenant)
+    roll_up_changed_partitions(now=LATER)
+    with tenant_scope(tenant.pk):
+        update_memory(memory=rows[0], changes={"metadata": {"a": 1}}, by=TESTER, now=LATER + timedelta(minutes=5))
+    assert [roll_up_changed_partitions(now=LATER + timedelta(hours=hours)) for hours in (1, 2)] == [0, 0]
+    with tenant_scope(tenant.pk):
+        runs = Run.objects.for_tenant(tenant.pk).filter(created_at__gt=LATER)
+        # one of each style
+        assert [run.created_at for run in runs] == [LATER + timedelta(hours=1)] * 2
 
 
 def test_schedule_follows_a_changed_and_an_archived_memory(tenant: Tenant) -> None:

@@ -23,7 +23,13 @@ from memory_platform.web.htmx import HtmxRequest
 def memory_link(request: HtmxRequest, memory_id: UUID) -> HttpResponseBase:
     """Link the memory to another one, and show its page again."""
     form = MemoryLinkForm(request.POST)
-    link = submit(request, form, lambda: _link(request, memory_id, form))
+
+    def create_link() -> MemoryLink:
+        fields, source = form.cleaned_data, memory_or_404(request, memory_id)
+        target = _target(request, fields["memory"])
+        return link_memories(source=source, target=target, kind=fields["link_kind"], **by_operator(request))
+
+    link = submit(request, form, create_link, names={"target_id": "memory", "kind": "link_kind"})
     if link is None:
         return memory_page(request, memory_id, link_form=form)
     undo = reverse("memory-link-remove", args=[request.tenant.id, memory_id, link.pk])
@@ -50,17 +56,6 @@ def memory_link_restore(request: HtmxRequest, memory_id: UUID, link_id: int) -> 
         link_memories(source=ended.source, target=ended.target, kind=ended.kind, **by_operator(request))
         add_flash(request, f"Linked as {ended.kind} again.")
     return memory_page_again(request, memory_id)
-
-
-def _link(request: HtmxRequest, memory_id: UUID, form: MemoryLinkForm) -> MemoryLink:
-    """Create the link of a valid form; inside a scope."""
-    source, target = memory_or_404(request, memory_id), _target(request, form.cleaned_data["memory"])
-    try:
-        return link_memories(source=source, target=target, kind=form.cleaned_data["link_kind"], **by_operator(request))
-    except InvalidInput as error:  # the action names the fields of the API
-        raise InvalidInput(
-            error.code, error.detail, {"target_id": "memory", "kind": "link_kind"}[error.field]
-        ) from error
 
 
 def _target(request: HtmxRequest, text: str) -> Memory:

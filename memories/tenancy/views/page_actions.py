@@ -83,15 +83,18 @@ def missing_is_404() -> Iterator[None]:
         raise Http404 from error
 
 
-def submit(request: HtmxRequest, form: PlatformForm, act: Callable[[], Done]) -> Done | None:
+def submit(
+    request: HtmxRequest, form: PlatformForm, act: Callable[[], Done], names: Mapping[str, str] | None = None
+) -> Done | None:
     """Return the result of `act` in the tenant's scope; None for an invalid form or after an error, added to it.
 
-    A conflict with another request that stored or deleted the same row at that moment is also such an error.
+    A conflict with another request that stored or deleted the same row at that moment is also such an error. `names`
+    are those of `errors_on_form`.
     """
     if not form.is_valid():
         return None
     try:
-        with errors_on_form(form), tenant_scope(request.tenant.id):
+        with errors_on_form(form, names), tenant_scope(request.tenant.id):
             return act()
     except IntegrityError as error:
         if not is_conflict(error):

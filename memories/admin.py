@@ -17,7 +17,7 @@ from memories.store import admin as memory_admin  # noqa: F401 - registers the c
 from memories.tenancy.actions.api_keys import revoke_api_key
 from memories.tenancy.actions.operators import add_member, delete_operator, remove_member
 from memories.tenancy.actions.tenants import create_tenant
-from memories.tenancy.admin import TenantModelAdmin, by_now
+from memories.tenancy.admin import TenantFilter, TenantModelAdmin, by_now
 from memories.tenancy.forms import checked
 from memories.tenancy.queries.languages import text_search_configs
 from memories.tenancy.scopes import admin_write_scope, tenant_scope
@@ -106,7 +106,7 @@ class MembershipAdmin(TenantModelAdmin):
 
     allows = ("add", "delete")
     list_display = ("user", "tenant")
-    list_filter = ("tenant",)
+    list_filter = (("tenant", TenantFilter),)
     list_select_related = ("user", "tenant")
 
     def save_model(self, request: HttpRequest, obj: Membership, form: Any, change: bool) -> None:  # noqa: ARG002
@@ -123,7 +123,7 @@ class ApiKeyAdmin(TenantModelAdmin):
     """API keys without their text. They are created in the console and by `manage.py create_key`."""
 
     list_display = ("name", "prefix", "tenant", "scopes", "partition_prefix", "created", "revoked")
-    list_filter = ("tenant", "revoked")
+    list_filter = (("tenant", TenantFilter), "revoked")
     fields = readonly_fields = (
         *("name", "prefix", "tenant", "scopes", "partition_prefix", "refuses_recalled_text", "created", "revoked"),
     )
@@ -146,6 +146,6 @@ class AuditEntryAdmin(TenantModelAdmin):
     """The audit log, read-only."""
 
     list_display = ("at", "tenant", "actor_kind", "actor_label", "verb", "target_kind", "fields")
-    list_filter = ("tenant", "verb", "actor_kind")
+    list_filter = (("tenant", TenantFilter), "verb", "actor_kind")
     ordering = ("-at",)
     show_full_result_count = False

@@ -266,6 +266,7 @@ LOGOUT_REDIRECT_URL = "sign-in"
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
+FORMAT_MODULE_PATH = "memory_platform.web.formats"
 USE_I18N = False
 
 STATIC_URL = "static/"

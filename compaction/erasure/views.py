@@ -20,6 +20,7 @@ from compaction.erasure.retention import PastRetention, count_past_retention
 from compaction.erasure.selection import Selection, state_hash
 from compaction.models import Erasure, RetentionPolicy
 from compaction.services.erasure.row_labels import row_label
+from memories.models import Partition
 from memories.tenancy.members import tenants_of
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_of, tenant_page
@@ -49,7 +50,7 @@ def erasures(request: HtmxRequest) -> HttpResponseBase:
             form,
             lambda: set_retention_policy(**form.policy(), shown=form.cleaned_data["shown"], **who),
         ):
-            add_flash(request, "Retention policy saved. It is applied every hour.")
+            add_flash(request, _policy_saved(request.tenant.id, form.cleaned_data["partition"]))
             return redirect("erasures", request.tenant.id)
     with tenant_scope(request.tenant.id):
         table = read_table(request, _COLUMNS, Erasure.objects.for_tenant(request.tenant.id).page)
@@ -60,6 +61,14 @@ def erasures(request: HtmxRequest) -> HttpResponseBase:
     page["shown"] = form["shown"].value() if past else ",".join(policy.state for policy in policies) or "none"
     page["is_unfinished"] = any(row.is_open for row in table.rows)
     return render_page(request, "compaction/erasure/erasures.html", page, fragment="rows", form=form)
+
+
+def _policy_saved(tenant_id: UUID, partition: str) -> str:
+    """Return the message about a saved policy. A partition that does not exist may be a typing error."""
+    with tenant_scope(tenant_id):
+        exists = not partition or bool(Partition.objects.found_at(tenant_id, [partition]))
+    missing = "" if exists else f" The partition {partition} does not exist yet."
+    return f"Retention policy saved. It is applied every hour.{missing}"
 
 
 def _unconfirmed(request: HtmxRequest, form: RetentionForm) -> PastRetention | None:

@@ -29,7 +29,7 @@ from memories.store.actions.edit import archive_memory, restore_memory, update_m
 from memories.store.forms import MetadataField
 from memories.store.queries.memories import MemoryQuerySet
 from memories.store.serializers.import_export import FILE_CONTENT_TYPES, memory_lines
-from memories.tenancy.admin import TenantModelAdmin, by_now, tenant_ids_of
+from memories.tenancy.admin import TenantFilter, TenantModelAdmin, by_now, tenant_ids_of
 from memories.tenancy.audit import record_export, record_search, record_shown
 from memories.tenancy.scopes import tenant_scope
 from memory_platform.web.forms import PlatformForm
@@ -109,8 +109,6 @@ class ConfidenceFilter(admin.SimpleListFilter):
         return queryset.with_confidence(low, high)
 
 
-#: Maximum tenants whose import pages the list of memories links to.
-IMPORT_TENANTS_MAX = 20
 #: Maximum partitions that the filter of the list offers.
 PARTITIONS_OFFERED = 50
 #: Fields of a memory that the platform maintains.
@@ -131,7 +129,8 @@ class MemoryAdmin(TenantModelAdmin):
     allows = ("change",)
     list_display = ("short_content", "tenant", "partition_path", "kind", "pinned", "created_at", "archived_at")
     list_filter = (
-        *("tenant", PartitionFilter, "kind", ConfidenceFilter, "pinned", "created_at", "expires_at", "embedding_state"),
+        ("tenant", TenantFilter),
+        *(PartitionFilter, "kind", ConfidenceFilter, "pinned", "created_at", "expires_at", "embedding_state"),
         ("archived_at", admin.EmptyFieldListFilter),
     )
     search_fields = ("content",)
@@ -155,9 +154,11 @@ class MemoryAdmin(TenantModelAdmin):
         css: ClassVar = {"all": ("css/admin.css",)}
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """List memories, with links to the import page of the first tenants."""
-        tenants = cast(HtmxRequest, request).tenants[:IMPORT_TENANTS_MAX]
-        response = super().changelist_view(request, {**(extra_context or {}), "import_tenants": tenants})
+        """List memories, with a link to the import page of the only tenant or of the one that the filter selects."""
+        tenants = cast(HtmxRequest, request).tenants
+        selected = request.GET.get("tenant__id__exact") if len(tenants) > 1 else str(tenants[0].pk) if tenants else None
+        import_tenant = next((tenant for tenant in tenants if str(tenant.pk) == selected), None)
+        response = super().changelist_view(request, {**(extra_context or {}), "import_tenant": import_tenant})
         if listed := getattr(response, "context_data", {}).get("cl"):
             _record_list(request, listed)
         return response

@@ -150,6 +150,13 @@ class OwnTenantsMixin(BaseModelAdmin):
         return "delete" in self.allows and super().has_delete_permission(request, obj)
 
 
+class TenantFilter(admin.RelatedFieldListFilter):
+    """The person's tenants. Django would offer a superuser the hidden ones of evaluations too."""
+
+    def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> Any:  # noqa: ARG002
+        return [(tenant.pk, tenant.name) for tenant in cast(HtmxRequest, request).tenants]
+
+
 class TenantModelAdmin(OwnTenantsMixin, ModelAdmin):
     """The admin of a model with a tenant. Its changes call actions in the scope of the row's tenant."""
 

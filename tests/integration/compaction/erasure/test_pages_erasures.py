@@ -131,7 +131,9 @@ def test_policy_is_set_listed_and_removed(admin: Client, tenant: Tenant) -> None
     assert refused.status_code == 422
     policy = {"partition": "user=sam", "days": 30, "age_from": "archived"}
     assert admin.post(url, policy).status_code == 302
-    assert "30 days since it was archived or closed" in admin.get(url).content.decode()
+    shown = admin.get(url).content.decode()
+    assert "30 days since it was archived or closed" in shown
+    assert "The partition user=sam does not exist yet." in shown
     with tenant_scope(tenant.pk):
         policy_id = RetentionPolicy.objects.get().pk
     assert admin.post(reverse("retention-remove", args=[tenant.pk, policy_id])).status_code == 302
@@ -152,6 +154,7 @@ def test_policy_that_erases_immediately_shows_a_warning_first(admin: Client, ten
     with tenant_scope(tenant.pk):
         assert not RetentionPolicy.objects.exists()
     assert admin.post(url, policy | hidden).status_code == 302
+    assert "does not exist yet" not in admin.get(url).content.decode()
     with tenant_scope(tenant.pk):
         assert RetentionPolicy.objects.exists()
 

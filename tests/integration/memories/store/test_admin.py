@@ -1,6 +1,7 @@
 """Django admin uses the actions: new version, new count, new vector, archive; no direct writes."""
 
 import re
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from memories.models import ApiKey, AuditEntry, Membership, Memory, MemoryEmbedd
 from memories.services.tokens import token_counts
 from memories.store.actions.edit import archive_memory, update_memory
 from memories.tenancy.actions.operators import add_member
+from memories.tenancy.actions.tenants import create_hidden_tenant
 from memories.tenancy.scopes import admin_write_scope, authentication_scope, tenant_scope
 from tests.factories import FACTORY_NOW, TESTER, make_key, make_memory, reread_memory
 from tests.users import PASSWORD, new_operator, new_shared_tenant
@@ -207,6 +209,21 @@ def test_list_searches_and_filters_within_the_tenants_of_a_person(
     found = superuser.get(page("memory_changelist"), {"q": "teas", "kind__exact": "fact"}).content.decode()
     assert "Alex prefers tea." in found
     assert "Sam prefers coffee." not in found
+
+
+def test_list_offers_visible_tenants_and_the_import_of_the_selected_one(
+    superuser: Client, tenant: Tenant, other_tenant: Tenant
+) -> None:
+    with admin_write_scope():
+        hidden = create_hidden_tenant(words="recall", by=TESTER, now=FACTORY_NOW)
+    make_memory(tenant, "Alex prefers tea.", created_at=datetime(2026, 3, 1, 14, 5, tzinfo=UTC))
+    whole = superuser.get(page("memory_changelist")).content.decode()
+    assert f"?tenant__id__exact={other_tenant.pk}" in whole
+    assert hidden.name not in whole
+    assert "Import memories" not in whole
+    assert "1 Mar 2026, 14:05 UTC" in whole
+    selected = superuser.get(page("memory_changelist"), {"tenant__id__exact": tenant.pk}).content.decode()
+    assert f'{reverse("memory-import-export", args=[tenant.pk])}">Import memories' in selected
 
 
 def test_a_search_leaves_an_entry_where_it_finds_memories(

@@ -3,6 +3,8 @@
 import io
 import json
 import re
+import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -342,3 +344,31 @@ def test_real_locomo_conversation_is_imported_whole(tenant: Tenant) -> None:
     assert len(stored) == len(turns)
     for turn in turns:
         assert stored[turn["dia_id"]].content == f"{turn['speaker']}: {turn['text'].strip()}"
+
+
+#: A command that writes more than a pipe buffers, so that it is still writing when its reader has ended.
+LONG_OUTPUT = """
+import django
+django.setup()
+from memories.management.command import PlatformCommand
+
+class Command(PlatformCommand):
+    requires_system_checks = []
+
+    def handle(self, **options):
+        for _ in range(10_000):
+            self.stdout.write("x" * 100)
+
+Command().run_from_argv(["manage.py", "long_output"])
+"""
+
+
+def test_command_ends_silently_when_the_reader_of_its_output_has_ended() -> None:
+    command = [sys.executable, "-c", LONG_OUTPUT]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "x" * 100 + "\n"
+        process.stdout.close()
+        assert process.stderr
+        assert process.stderr.read() == ""
+        assert process.wait() == 1

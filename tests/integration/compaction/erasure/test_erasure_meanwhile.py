@@ -225,13 +225,14 @@ def test_context_of_a_session_that_is_erased_meanwhile_is_not_found(
 ) -> None:
     session = open_session(admin, partition=PERSON)
     append(admin, session, user("Hello."))
-    read = context.read_message_contents
+    read = context.read_session_conversation
 
-    def erase_then_read(*arguments: Any) -> Any:
+    def read_then_erase(*arguments: Any) -> Any:
+        conversation = read(*arguments)
         erase_in_thread(tenant, partition=PERSON)
-        return read(*arguments)
+        return conversation
 
-    monkeypatch.setattr(context, "read_message_contents", erase_then_read)
+    monkeypatch.setattr(context, "read_session_conversation", read_then_erase)
     assert admin.post(f"/api/v1/sessions/{session['id']}/context", {}).status_code == 404
 
 

@@ -15,7 +15,7 @@ MEASURE_COVERAGE := --cov --cov-report=
 # The 20 files with the least coverage, and the total.
 REPORT_COVERAGE = $(PYTHON_BIN)/coverage report --sort=cover | awk 'NR <= 22 || /^TOTAL/'
 .DEFAULT_GOAL := help
-.PHONY: help run test all-tests coverage check check-types check-rest fmt audit css packers fuzz chaos soak attack bench screenshots packages
+.PHONY: help run test fast-tests slow-tests coverage check check-types check-rest fmt audit css packers fuzz chaos soak attack bench screenshots packages
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -30,13 +30,16 @@ test: ## lint, types, all tests, branch coverage of the fast ones; PYTEST='tests
 ifdef PYTEST
 	$(RUN_TESTS) $(PYTEST)
 else
-	@$(MAKE) --no-print-directory --jobs 2 check-types all-tests
+	@$(MAKE) --no-print-directory --jobs 3 check-types fast-tests slow-tests
 endif
 
-# mypy uses one processor for most of a minute, so the tests run in parallel; its one line of output appears among theirs.
-all-tests: check-rest
-	$(RUN_TESTS) $(MEASURE_COVERAGE) $(FAST_TESTS)
-	@$(REPORT_COVERAGE)
+# mypy and the fast tests use the processors while slow tests wait. Their output appears among the progress of the slow
+# tests: one line of mypy, and all of the fast tests when the last one has ended.
+fast-tests: check-rest
+	@output=$$({ $(RUN_TESTS) $(MEASURE_COVERAGE) $(FAST_TESTS) && $(REPORT_COVERAGE); } 2>&1); \
+		result=$$?; echo "$$output"; exit $$result
+
+slow-tests: check-rest
 	$(RUN_TESTS) -n $(SLOW_TEST_WORKERS) $(FAST_TESTS:%=--ignore=%)
 
 coverage: .venv/dev.stamp packages ## all tests with branch coverage, which takes up to 65 % more processor time

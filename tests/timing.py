@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial, wraps
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar
 
-#: Branch coverage of Python 3.11 traces every line.
-TRACED_FACTOR = 3
+Result = TypeVar("Result")
 #: With a quadratic step, twice the size takes 4 times as long.
 GROWTH_MAX = 2.3
 _RUNS = 3
@@ -18,11 +17,6 @@ _RUNS = 3
 _SCALES = (1, 2, 4)
 #: Generated inputs of a test that are traced: later ones hardly reach another line, and tracing doubles their time.
 TRACED_EXAMPLES = 20
-
-
-def allowed_seconds(limit: float) -> float:
-    """Return the limit of processor time, larger while coverage is measured."""
-    return limit * TRACED_FACTOR if sys.gettrace() else limit
 
 
 def assert_linear(work: Callable[[int], object], size: int) -> None:
@@ -47,13 +41,18 @@ def assert_linear(work: Callable[[int], object], size: int) -> None:
 
 def seconds_of(work: Callable[[], object]) -> float:
     """Return the processor time of a call, without measuring its coverage."""
+    return timed_result(work)[1]
+
+
+def timed_result(work: Callable[[], Result]) -> tuple[Result, float]:
+    """Return the result of a call and its processor time in seconds, without measuring its coverage."""
     tracer = sys.gettrace()
     gc.disable()  # how often it runs depends on everything else in this process
     sys.settrace(None)  # or the measurement of coverage would be most of what is timed
     try:
         started = time.process_time()
-        work()
-        return time.process_time() - started
+        result = work()
+        return result, time.process_time() - started
     finally:
         sys.settrace(tracer)
         gc.enable()

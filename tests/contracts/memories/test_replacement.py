@@ -1,7 +1,6 @@
 """Whether a statement replaces an earlier one: the project's table of pairs, and properties for any text."""
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 
 from memories.services.hygiene.replacement import replaces
 from memories.services.hygiene.replacement.reading import CHARACTERS_MAX
+from tests.timing import seconds_of
 
 HERE = Path(__file__).parent
 
@@ -176,8 +176,6 @@ def test_long_texts_replace_nothing() -> None:
 def test_time_grows_with_the_length_of_the_text(unit: str) -> None:
     def seconds() -> float:
         one, other = (unit * CHARACTERS_MAX)[:CHARACTERS_MAX], (unit * CHARACTERS_MAX)[: CHARACTERS_MAX - 1] + "x"
-        start = time.process_time()
-        replaces(one, other)
-        return time.process_time() - start
+        return seconds_of(lambda: replaces(one, other))
 
     assert min(seconds() for _ in range(3)) < 0.2

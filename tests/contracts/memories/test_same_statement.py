@@ -1,7 +1,6 @@
 """Whether two texts make the same statement: the project's table of pairs, and properties for any text."""
 
 import json
-import time
 from collections import Counter
 from itertools import count
 from pathlib import Path
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 
 from memories.services.hygiene.statements import are_equivalent, read_statement, states_the_same
 from memories.services.hygiene.statements.reading import CHARACTERS_MAX
+from tests.timing import seconds_of
 
 PAIRS: list[dict[str, Any]] = [
     json.loads(line) for line in (Path(__file__).parent / "statement_pairs.jsonl").read_text("utf-8").splitlines()
@@ -119,9 +119,7 @@ def test_time_grows_with_the_length_of_the_text(unit: str) -> None:
         # results for statements are cached
         text = f"{next(numbers)} {unit * length}"
         one, other = text[:length], text[: length - 1] + "x"
-        start = time.process_time()
-        states_the_same(one, other)
-        return time.process_time() - start
+        return seconds_of(lambda: states_the_same(one, other))
 
     seconds(CHARACTERS_MAX)
     assert min(seconds(CHARACTERS_MAX) for _ in range(3)) < 0.5

@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 from datetime import UTC, datetime
 from functools import partial
 from types import SimpleNamespace
@@ -31,6 +30,7 @@ from compaction.services.review.edited_statements import parse_statements, split
 from compaction.services.sessions.turns import SessionTurn
 from context.services.rendering import COUNTERS_MAX, NOTE, fence_nonce, is_fence_nonce, render_context
 from memories.services.store.content import recalled_hash
+from tests.timing import seconds_of
 
 CREATED_AT = datetime(2026, 11, 19, tzinfo=UTC)
 
@@ -226,11 +226,13 @@ def test_texts_of_others_around_a_context_stay_as_they_are(before: str, after: s
 )
 def test_hostile_texts_are_read_in_one_pass(piece: str) -> None:
     text = "memory-" + piece * (250_000 // len(piece))
-    started = time.process_time()
-    stripped(text)
-    strip_recalled_pieces(text, {"none of these"})
-    split_sentences(text, load_language("en"))
-    assert time.process_time() - started < 3
+
+    def read() -> None:
+        stripped(text)
+        strip_recalled_pieces(text, {"none of these"})
+        split_sentences(text, load_language("en"))
+
+    assert seconds_of(read) < 3
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Statements of whole conversations: a label, followed by consecutive words of the source."""
 
 import re
-import time
 from datetime import UTC, datetime
 
 import pytest
@@ -12,7 +11,7 @@ from compaction.services.pipeline.statements.extraction import extract_statement
 from compaction.services.pipeline.statements.kinds import BINDING
 from compaction.services.pipeline.statements.model import Statement, StatementKind, StatementMessage, render_statements
 from compaction.services.pipeline.statements.succession import Outdated
-from tests.timing import allowed_seconds
+from tests.timing import seconds_of
 
 SAID_AT = datetime(2026, 5, 7, 9, 0, tzinfo=UTC)
 _BRACKET = re.compile(r" \([^()]*\d{4}\)")
@@ -245,12 +244,7 @@ def test_span_without_statements_has_the_beginnings_of_its_messages() -> None:
 
 def seconds(messages: list[StatementMessage]) -> float:
     """The least processor time of three runs."""
-    times = []
-    for _ in range(3):
-        started = time.process_time()
-        extract_statements(messages)
-        times.append(time.process_time() - started)
-    return min(times)
+    return min(seconds_of(lambda: extract_statements(messages)) for _ in range(3))
 
 
 def talk(size: int, offset: int) -> list[StatementMessage]:
@@ -267,7 +261,7 @@ def talk(size: int, offset: int) -> list[StatementMessage]:
 def test_two_hundred_messages_take_less_than_a_second_and_twice_as_many_about_twice_as_long() -> None:
     seconds(talk(20, 0))  # loads word lists
     single, double = seconds(talk(200, 1_000)), seconds(talk(400, 5_000))
-    assert single < allowed_seconds(1)
+    assert single < 1
     assert double < 2.3 * single + 0.05
 
 
@@ -279,4 +273,4 @@ def test_long_messages_are_read_in_linear_time(piece: str) -> None:
     texts_of = [" ".join(piece.format(number) for number in range(size)) for size in (4_000, 8_000)]
     single, double = (seconds([StatementMessage("a", "user", text)]) for text in texts_of)
     assert double < 2.3 * single + 0.15
-    assert double < allowed_seconds(1.5)
+    assert double < 1.5

@@ -1,7 +1,6 @@
 """The text an agent reads: exact round trips, attacks, stable bytes, overhead (ADR-0051)."""
 
 import json
-import time
 import xml.etree.ElementTree as ElementTree
 from datetime import UTC, datetime, timedelta, timezone
 from types import SimpleNamespace
@@ -22,6 +21,7 @@ from context.services.rendering import (
 from memories.services.store.hidden_characters import show_hidden
 from memories.services.tokens import count_tokens
 from tests.parsed_contexts import parse_context, parse_dated_context
+from tests.timing import timed_result
 
 SECRET = b"a secret of the server"
 TENANT = "0198c0de-0000-7000-8000-000000000001"
@@ -375,6 +375,6 @@ def test_one_memory_alone_stays_within_the_fences_allowance(text):
 @pytest.mark.parametrize("end", ["", "\u202e", "[U+202E]"])
 def test_long_runs_of_backslashes_are_read_once(end: str) -> None:
     text = "\\" * 32_000 + end
-    began = time.process_time()
-    assert "\\" in show_hidden(text)
-    assert time.process_time() - began < 10, "two minutes, if each backslash restarted the scan"
+    shown, taken = timed_result(lambda: show_hidden(text))
+    assert "\\" in shown
+    assert taken < 10, "two minutes, if each backslash restarted the scan"

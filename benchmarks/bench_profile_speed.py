@@ -33,6 +33,7 @@ def read_together(paths: list[Path]) -> Corpus:
 def measure_profiles(corpus: Corpus, count: int) -> Iterator[tuple[int, dict[str, float]]]:
     """Yield each budget with the median milliseconds of a context by profile."""
     from context.assembly.orchestrator import assemble_context
+    from context.assembly.sources import ContextCaller
     from context.evaluation.staging import load_staged_corpus
     from context.receipts.results import AssembledContext, ContextRequest
 
@@ -44,7 +45,7 @@ def measure_profiles(corpus: Corpus, count: int) -> Iterator[tuple[int, dict[str
 
     def assemble(question: CorpusQuestion, name: str, budget: int) -> AssembledContext:
         request = ContextRequest(query=question.text, preview=True, max_tokens=budget, scoring=SHIPPED_PROFILES[name])
-        return assemble_context(request, tenant_id=tenant_id, reach="", actor=benchmark_actor(), now=LATE)
+        return assemble_context(request, ContextCaller(tenant_id, benchmark_actor(), LATE))
 
     for budget in BUDGETS_TOKENS:
         times: dict[str, list[float]] = {name: [] for name in SHIPPED_PROFILES}

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from context.assembly.diff import ContextDiff, ContextDiffBaseline, diff_budget_profiles, diff_contexts
+from context.assembly.sources import ContextCaller
 from context.models import Receipt
 from context.profiles.actions.budget_profiles import create_budget_profile
 from context.receipts.results import ContextRequest, Focus
@@ -36,14 +37,8 @@ SISTER = "Alex's sister Mina lives in Lisbon."
 
 
 def differ(tenant: Tenant, since: ContextDiffBaseline, *, reach: str = "", **options: Any) -> ContextDiff:
-    return diff_contexts(
-        ContextRequest(**{"query": QUESTION} | options),
-        since,
-        tenant_id=tenant.pk,
-        reach=reach,
-        actor=SYSTEM,
-        now=LATER,
-    )
+    request = ContextRequest(**{"query": QUESTION} | options)
+    return diff_contexts(request, since, ContextCaller(tenant.pk, SYSTEM, LATER, reach))
 
 
 def change_memories(tenant: Tenant) -> None:
@@ -124,15 +119,8 @@ def test_two_profiles_on_one_question(tenant: Tenant) -> None:
         create_budget_profile(tenant_id=tenant.pk, name="small", changes=changes, by=SYSTEM, now=CONTEXT_NOW)
 
     def between(before: str, after: str) -> ContextDiff:
-        return diff_budget_profiles(
-            ContextRequest(query=QUESTION),
-            before=before,
-            after=after,
-            tenant_id=tenant.pk,
-            reach="",
-            actor=SYSTEM,
-            now=CONTEXT_NOW,
-        )
+        caller = ContextCaller(tenant.pk, SYSTEM, CONTEXT_NOW)
+        return diff_budget_profiles(ContextRequest(query=QUESTION), caller, before=before, after=after)
 
     less, more = between("default", "small"), between("small", "default")
     assert list(less.added) == []

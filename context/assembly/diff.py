@@ -19,15 +19,6 @@ from memories.tenancy.scopes import tenant_scope
 
 
 @dataclass(frozen=True)
-class ContextDiffBaseline:
-    """What to compare with: exactly one of a context, a snapshot (its name or id) and a valid time."""
-
-    context_id: UUID | None = None
-    snapshot: str | None = None
-    as_of: datetime | None = None
-
-
-@dataclass(frozen=True)
 class ContextDiff:
     """The context `now` and how its blocks differ from earlier ones; added and kept in the order of the new text."""
 
@@ -56,10 +47,18 @@ class ContextDiff:
         }
 
 
-def diff_contexts(request: ContextRequest, since: ContextDiffBaseline, caller: ContextCaller) -> ContextDiff:
+def diff_contexts(
+    request: ContextRequest,
+    caller: ContextCaller,
+    *,
+    context_id: UUID | None = None,
+    snapshot: str | None = None,
+    as_of: datetime | None = None,
+) -> ContextDiff:
     """Return the difference between the context of `request` now and the earlier one. Call with no scope open.
 
-    A receipt is compared as it is stored; for a snapshot or a time, the same request is assembled from its data. Raises
+    The earlier one is exactly one of a context, that of a snapshot (its name or id) and that of a valid time. A receipt
+    is compared as it is stored; for a snapshot or a time, the same request is assembled from its data. Raises
     as `assemble_context` does, `NotFound` for an unknown context or snapshot, `InvalidInput` for a context of another
     partition.
     """
@@ -69,9 +68,9 @@ def diff_contexts(request: ContextRequest, since: ContextDiffBaseline, caller: C
         )
     preview = replace(request, preview=True)
     current = assemble_context(preview, caller)
-    if since.context_id is not None:
-        return ContextDiff.between(_receipt_anchors(since.context_id, current, caller), current)
-    then = replace(preview, as_of=since.as_of, moment=snapshot_recorded_at(since.snapshot, caller.tenant_id))
+    if context_id is not None:
+        return ContextDiff.between(_receipt_anchors(context_id, current, caller), current)
+    then = replace(preview, as_of=as_of, moment=snapshot_recorded_at(snapshot, caller.tenant_id))
     try:
         earlier = assemble_context(then, caller)
     except NotFound:

@@ -113,10 +113,7 @@ class SavedQuestionEffects(NamedTuple):
 
 def recent_questions(tenant_id: UUID) -> list[SavedQuestion]:
     """Return the latest distinct queries of agents, newest first; inside a scope."""
-    rows = Receipt.objects.for_tenant(tenant_id).recent_questions(_RECENT_MAX)
-    return [
-        SavedQuestion(row.query, row.partition, max_tokens=row.max_tokens, receipt_id=row.receipt_id) for row in rows
-    ]
+    return [SavedQuestion(**row) for row in Receipt.objects.for_tenant(tenant_id).recent_questions(_RECENT_MAX)]
 
 
 def demo_questions(tenant_name: str) -> list[SavedQuestion]:

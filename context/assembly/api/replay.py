@@ -6,7 +6,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from context.assembly.api.contexts import AssemblingEndpoint, build_context_request
-from context.assembly.diff import ContextDiffBaseline, diff_budget_profiles, diff_contexts
+from context.assembly.diff import diff_budget_profiles, diff_contexts
 from context.assembly.replay import replay_context
 from context.assembly.serializers.receipts import ReceiptOutput
 from context.assembly.serializers.replay import DiffInput, DiffOutput, ReplayInput
@@ -52,7 +52,7 @@ class ContextDiffEndpoint(AssemblingEndpoint):
         values = self.body(DiffInput)
         context_request = build_context_request(self.key, values)
         if values["since"] is not None:
-            difference = diff_contexts(context_request, ContextDiffBaseline(**values["since"]), self.caller)
+            difference = diff_contexts(context_request, self.caller, **values["since"])
             if receipt_id := values["since"].get("context_id"):
                 self.record_read(receipt_id)
         else:

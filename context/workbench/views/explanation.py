@@ -11,6 +11,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from context.evaluation.actions.golden_questions import collect_golden_question
+from context.evaluation.views.golden import collected_undo_url
 from context.models import GoldenQuestion
 from context.profiles.budget_profiles import current_budget_profile
 from context.workbench.explanation import MemoryExplanation, explain_memory
@@ -164,6 +165,4 @@ def _expect(tenant_id: UUID, form: ExplanationForm, memory_id: UUID, who: dict[s
         max_tokens=fields["max_tokens"],
         **who,
     )
-    is_only = question.evidence.count() == 1
-    name, more = ("golden-remove", []) if is_only else ("golden-evidence-remove", [memory_id])
-    return reverse(name, args=[tenant_id, question.pk, *more])
+    return collected_undo_url(question, memory_id)

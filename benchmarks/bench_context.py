@@ -39,14 +39,15 @@ def load_context_memories(tenant: Any, memories: int) -> None:
 def measure_contexts(tenant: Any, rounds: int, max_tokens: int) -> dict[bool, list[dict[str, float]]]:
     """Return the timings of all rounds, by whether it was a preview; both kinds alternate."""
     from context.assembly.orchestrator import assemble_context
+    from context.assembly.sources import ContextCaller
     from context.receipts.results import ContextRequest
 
-    draw = random.Random(8)
+    draw, caller = random.Random(8), ContextCaller(tenant.pk, benchmark_actor(), BENCHMARK_NOW)
     queries = [generated_question(draw) for _ in range(WARM_UP_ROUNDS + rounds)]
     timings: dict[bool, list[dict[str, float]]] = {True: [], False: []}
     for number, is_preview in alternately((True, False), len(queries)):
         request = ContextRequest(query=queries[number], max_tokens=max_tokens, preview=is_preview)
-        context = assemble_context(request, tenant_id=tenant.pk, reach="", actor=benchmark_actor(), now=BENCHMARK_NOW)
+        context = assemble_context(request, caller)
         timings[is_preview].append(dict(context.timings))
     return {is_preview: rows[WARM_UP_ROUNDS:] for is_preview, rows in timings.items()}
 

@@ -11,10 +11,9 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import median
-from uuid import uuid4
 
 from benchmarks.bench_signals import LATE
-from benchmarks.database import analyse, benchmark_actor, throwaway_database
+from benchmarks.database import benchmark_actor, stage_corpus, throwaway_database
 from benchmarks.timing import Stopwatch, alternately, argument_parser
 from context.services.evaluation.corpus import Corpus, CorpusQuestion, read_corpus
 from context.services.profiles.scoring_profiles import ADR_0040, SHIPPED_PROFILES
@@ -33,18 +32,17 @@ def read_together(paths: list[Path]) -> Corpus:
 def measure_profiles(corpus: Corpus, count: int) -> Iterator[tuple[int, dict[str, float]]]:
     """Yield each budget with the median milliseconds of a context by profile."""
     from context.assembly.orchestrator import assemble_context
-    from context.evaluation.staging import load_staged_corpus
+    from context.assembly.sources import ContextCaller
     from context.receipts.results import AssembledContext, ContextRequest
 
-    tenant_id, _ = load_staged_corpus(uuid4(), corpus, now=LATE, loaded=lambda _: None)
-    analyse()
+    tenant_id, _ = stage_corpus(corpus, LATE)
     watch = Stopwatch()
     questions = corpus.questions[:: max(len(corpus.questions) // count, 1)][:count]
     asked = [*questions[:_WARM_UP_QUESTIONS], *questions]
 
     def assemble(question: CorpusQuestion, name: str, budget: int) -> AssembledContext:
         request = ContextRequest(query=question.text, preview=True, max_tokens=budget, scoring=SHIPPED_PROFILES[name])
-        return assemble_context(request, tenant_id=tenant_id, reach="", actor=benchmark_actor(), now=LATE)
+        return assemble_context(request, ContextCaller(tenant_id, benchmark_actor(), LATE))
 
     for budget in BUDGETS_TOKENS:
         times: dict[str, list[float]] = {name: [] for name in SHIPPED_PROFILES}

@@ -10,12 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 
 from benchmarks.bench_signals import LATE
-from benchmarks.database import analyse, throwaway_database
+from benchmarks.database import stage_corpus, throwaway_database
 from benchmarks.timing import argument_parser
 from context.services.evaluation.corpus import read_corpus
 from context.services.evaluation.evidence import QuestionMeasures, estimate_means
@@ -46,11 +45,9 @@ def measure_corpus(path: Path, profiles: Mapping[str, ScoringProfile], *, is_lat
     """Return the answers to each question of a corpus, which is loaded once."""
     from context.evaluation.corpora import EvaluationCorpus
     from context.evaluation.measurement import EvaluationSettings, measure_question
-    from context.evaluation.staging import load_staged_corpus
 
     corpus = read_corpus(path)
-    tenant_id, ids = load_staged_corpus(uuid4(), corpus, now=LATE, loaded=lambda _: None)
-    analyse()
+    tenant_id, ids = stage_corpus(corpus, LATE)
     answers: Answers = []
     for question in EvaluationCorpus(corpus.name, "", corpus).questions(ids):
         dated = replace(question, asked_at=LATE, as_of=None) if is_late else question

@@ -16,13 +16,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from time import process_time
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import numpy as np
 import numpy.typing as npt
 
 from benchmarks.bench_evidence import UPDATED_FACTS
-from benchmarks.database import analyse, benchmark_scope, throwaway_database
+from benchmarks.database import benchmark_scope, stage_corpus, throwaway_database
 from benchmarks.session_summaries import SUMMARY_PARTS, SessionSummaries
 from benchmarks.timing import argument_parser
 from context.services.evaluation.corpus import Corpus, CorpusQuestion, read_corpus
@@ -189,11 +189,9 @@ def _print_folds(name: str, folds: dict[str, list[float]], results: SignalMatrix
 
 def gather_signal_cases(corpus: Corpus, *, is_late: bool = False, with_summaries: bool = False) -> list[SignalCase]:
     """Return all questions of a corpus, searched in a hidden tenant."""
-    from context.evaluation.staging import load_staged_corpus
     from memories.embeddings.embedders import embedder_of
 
-    tenant_id, ids = load_staged_corpus(uuid4(), corpus, now=LATE, loaded=lambda _: None)
-    analyse()
+    tenant_id, ids = stage_corpus(corpus, LATE)
     names = {str(memory_id): name for name, memory_id in ids.items()}
     summaries = SessionSummaries(corpus.memories, embedder_of(tenant_id)) if with_summaries else None
     return [

@@ -4,13 +4,13 @@ import importlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import django
 
@@ -20,6 +20,7 @@ from memory_platform.embedded.processes import stop_processes
 from memory_platform.embedded.provision import EMBEDDED_ROLES, DatabaseLogin, provision
 
 if TYPE_CHECKING:
+    from context.services.evaluation.corpus import Corpus
     from memories.models import Tenant
     from memories.services.store.drafts import NewMemory
     from memories.store.search_scope import SearchScope
@@ -162,6 +163,15 @@ def without_vector_index() -> Iterator[None]:
                 cursor.execute(f'DROP INDEX "{name}"')
     yield
     call_command("ensure_vector_index", verbosity=0)
+
+
+def stage_corpus(corpus: "Corpus", now: datetime) -> "tuple[UUID, Mapping[str, UUID]]":
+    """Return a hidden tenant with the memories of a corpus, and the memory for each id of the corpus."""
+    from context.evaluation.staging import load_staged_corpus
+
+    staged = load_staged_corpus(uuid4(), corpus, now=now, loaded=lambda _: None)
+    analyse()
+    return staged
 
 
 def analyse() -> None:

@@ -8,14 +8,13 @@ for each corpus, the average precision of pairs with weights learned from the ot
 
 from collections.abc import Iterator
 from pathlib import Path
-from uuid import uuid4
 
 import numpy as np
 import numpy.typing as npt
 
 from benchmarks.bench_recall import LEARNING
 from benchmarks.bench_signals import LATE
-from benchmarks.database import throwaway_database
+from benchmarks.database import stage_corpus, throwaway_database
 from benchmarks.timing import argument_parser
 from context.services.evaluation.corpus import read_corpus
 from context.services.evaluation.logistic import fit_logistic
@@ -26,7 +25,6 @@ Rows = npt.NDArray[np.float64]
 def pair_rows(path: Path) -> Iterator[tuple[dict[str, float], bool]]:
     """Yield the features of pairs (evidence and another candidate) of a corpus, and whether they are rivals."""
     from context.evaluation.corpora import EvaluationCorpus
-    from context.evaluation.staging import load_staged_corpus
     from context.services.assembly.signals.columns import CandidatePool, ScoringQuestion
     from context.services.assembly.superseded.rivals import compared_places, pair_features, read_statements
     from context.services.profiles.scoring_profiles import RECALL
@@ -35,7 +33,7 @@ def pair_rows(path: Path) -> Iterator[tuple[dict[str, float], bool]]:
     from memories.store.search_scope import SearchScope
 
     corpus = read_corpus(path)
-    tenant_id, ids = load_staged_corpus(uuid4(), corpus, now=LATE, loaded=lambda _: None)
+    tenant_id, ids = stage_corpus(corpus, LATE)
     gate, reach = CandidateGate(pool_size=RECALL.pool_size), RECALL.adjacent_turn_reach
     for question in EvaluationCorpus(corpus.name, "", corpus).questions(ids):
         moment = PointInTime.valid(question.as_of) if question.as_of else PointInTime.now(question.asked_at)

@@ -24,11 +24,19 @@ from compaction.sessions.trimming import (
     SessionContext,
     trim_turns_to_budget,
 )
-from context.assembly.orchestrator import KEY_ACTOR, StepTimer, assemble_context
+from context.assembly.orchestrator import StepTimer, assemble_context
+from context.assembly.sources import KEY_ACTOR, ContextCaller
 from context.models import BudgetProfile
 from context.profiles.budget_profiles import budget_profile_for
 from context.profiles.token_counters import budget_calculator
-from context.receipts.results import Anchor, AssembledContext, Block, ContextBudget, ContextRequest, ContextWarning
+from context.receipts.results import (
+    Anchor,
+    AssembledContext,
+    Block,
+    ContextBudget,
+    ContextRequest,
+    ContextWarning,
+)
 from context.services.assembly.model_catalog import family_of
 from context.services.profiles.compaction_policy import CompactionPolicy
 from memories.tenancy.audit import Actor
@@ -267,7 +275,7 @@ class _Building:
             already_shown=[*map(UUID, in_summary), *(_journalled(session) if has_summary else ())],
         )
         return assemble_context(
-            context_request, tenant_id=caller.tenant_id, reach=caller.reach, actor=caller.actor, now=caller.now
+            context_request, ContextCaller(caller.tenant_id, caller.actor, caller.now, caller.reach)
         )
 
     def _summary(self) -> ContextTurn | None:

@@ -54,7 +54,6 @@ class GatheredCandidates:
 
 def gather_candidates(
     request: ResolvedContextRequest,
-    tenant_id: UUID,
     budget: SectionBudget,
     step: Callable[[str], AbstractContextManager[str | None]],
     *,
@@ -65,10 +64,10 @@ def gather_candidates(
     With `is_gated`, only candidates of a pool that the budget admits are kept.
     """
     with step("retrieve"):
-        retrieval, notices = find_candidates(request, tenant_id, budget)
+        retrieval, notices = find_candidates(request, budget)
     with step("linked"):
-        linked, linked_notices = _find_linked_memories(request, tenant_id, retrieval)
-        successors, successor_notices = _find_successors(request, tenant_id, retrieval)
+        linked, linked_notices = _find_linked_memories(request, retrieval)
+        successors, successor_notices = _find_successors(request, retrieval)
     with step("score"):
         question = ScoringQuestion(request.query or "", request.moment.at, retrieval.query.lexemes)
         scorer = ProfiledScorer(request.scoring, question, retrieval.vectors, successors)
@@ -77,24 +76,22 @@ def gather_candidates(
         memories = gate_scored_candidates(request, budget, memories) if is_gated else memories
     with step("likeness"):
         shown = (*scored_linked, *memories)
-        duplicates, duplicate_notices = _find_near_duplicates(request, tenant_id, shown, retrieval)
+        duplicates, duplicate_notices = _find_near_duplicates(request, shown, retrieval)
     notices = [*request.notices, *notices, *linked_notices, *successor_notices, *duplicate_notices]
     return GatheredCandidates(retrieval, scored_linked, memories, duplicates, notices)
 
 
-def find_candidates(
-    request: ResolvedContextRequest, tenant_id: UUID, budget: SectionBudget
-) -> tuple[Retrieval, list[ContextWarning]]:
+def find_candidates(request: ResolvedContextRequest, budget: SectionBudget) -> tuple[Retrieval, list[ContextWarning]]:
     """Return the candidates; if the search fails, the pinned memories; if that fails too, none."""
     if request.sources.partition is None or (request.query is None and request.top_k == 0):
         return Retrieval([], {"mode": "none"}), []
     try:
-        found = _retrieve(request, tenant_id, budget, query=request.query)
+        found = _retrieve(request, budget, query=request.query)
         return found, [ContextWarning(warning.code, warning.detail) for warning in found.warnings]
     except DatabaseFailure as error:
         log_failure("search", error)
     try:
-        found = _retrieve(request, tenant_id, budget, query=None)
+        found = _retrieve(request, budget, query=None)
     except DatabaseFailure as error:
         log_failure("pinned memories", error)
         return Retrieval([], {"failed": True}), [SEARCH_FAILED, PINNED_FAILED]
@@ -102,10 +99,8 @@ def find_candidates(
     return Retrieval(pinned, found.plan | {"failed": True}), [SEARCH_FAILED]
 
 
-def _retrieve(
-    request: ResolvedContextRequest, tenant_id: UUID, budget: SectionBudget, *, query: str | None
-) -> Retrieval:
-    given, scoring = request.given, request.scoring
+def _retrieve(request: ResolvedContextRequest, budget: SectionBudget, *, query: str | None) -> Retrieval:
+    scoring = request.scoring
     gate = CandidateGate(
         tokens=budget.gate_budget,
         overfetch_ratio=request.profile.overfetch_ratio,
@@ -118,7 +113,7 @@ def _retrieve(
     )
     return retrieve(
         RetrievalRequest(
-            SearchScope(tenant_id, request.partition.path, request.moment, given.exact, given.segments),
+            request.scope,
             query,
             gate,
             with_pinned=True,
@@ -145,14 +140,14 @@ def plan_without_timings(plan: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _find_linked_memories(
-    request: ResolvedContextRequest, tenant_id: UUID, retrieval: Retrieval
+    request: ResolvedContextRequest, retrieval: Retrieval
 ) -> tuple[Sequence[Candidate], list[ContextWarning]]:
     focus = request.sources.memory
     if focus is None or not request.wants_linked:
         return [], []
     try:
-        with tenant_scope(tenant_id):
-            scope = SearchScope(tenant_id, request.reach, request.moment)
+        with tenant_scope(request.caller.tenant_id):
+            scope = SearchScope(request.caller.tenant_id, request.caller.reach, request.moment)
             return read_linked_memories(scope, focus.id, replace(retrieval.query, lexemes=())), []
     except DatabaseFailure as error:
         log_failure("linked memories", error)
@@ -160,14 +155,14 @@ def _find_linked_memories(
 
 
 def _find_successors(
-    request: ResolvedContextRequest, tenant_id: UUID, retrieval: Retrieval
+    request: ResolvedContextRequest, retrieval: Retrieval
 ) -> tuple[Mapping[UUID, Sequence[UUID]], list[ContextWarning]]:
     """Return which candidates supersede others by a link, if the profile asks; none, with a warning, on failure."""
     if not request.scoring.superseded_min or len(retrieval.candidates) < 2:
         return {}, []
     try:
-        scope = SearchScope(tenant_id, request.partition.path, request.moment)
-        with tenant_scope(tenant_id, is_pipelined=True):
+        scope = SearchScope(request.caller.tenant_id, request.partition.path, request.moment)
+        with tenant_scope(request.caller.tenant_id, is_pipelined=True):
             sent = send_successors(scope, [row.id for row in retrieval.candidates])
         return successors_of(sent), []
     except DatabaseFailure as error:
@@ -184,16 +179,14 @@ def rank_candidates(
     return sorted(scorer.score(rows), key=lambda item: not item.memory["pinned"])[:top_k]
 
 
-def score_among_candidates(
-    request: ResolvedContextRequest, tenant_id: UUID, retrieval: Retrieval, more: Candidate
-) -> ScoredMemory:
+def score_among_candidates(request: ResolvedContextRequest, retrieval: Retrieval, more: Candidate) -> ScoredMemory:
     """Return `more` as it would be scored among the candidates of a search. Call with no scope open."""
     together = replace(retrieval, candidates=[*retrieval.candidates, more])
-    successors, _ = _find_successors(request, tenant_id, together)
+    successors, _ = _find_successors(request, together)
     vectors = dict(retrieval.vectors)
     if retrieval.query.model and needs_vectors(request.scoring):
-        with tenant_scope(tenant_id):
-            vectors |= read_vectors(tenant_id, {more.id: more.version}, retrieval.query.model)
+        with tenant_scope(request.caller.tenant_id):
+            vectors |= read_vectors(request.caller.tenant_id, {more.id: more.version}, retrieval.query.model)
     question = ScoringQuestion(request.query or "", request.moment.at, retrieval.query.lexemes)
     scored = rank_candidates(together.candidates, ProfiledScorer(request.scoring, question, vectors, successors))
     return next(item for item in scored if item.memory["id"] == more.id)
@@ -235,7 +228,7 @@ def gate_ranked_candidates(
 
 
 def _find_near_duplicates(
-    request: ResolvedContextRequest, tenant_id: UUID, scored: Iterable[ScoredMemory], retrieval: Retrieval
+    request: ResolvedContextRequest, scored: Iterable[ScoredMemory], retrieval: Retrieval
 ) -> tuple[NearDuplicates, list[ContextWarning]]:
     """Return which of the candidates and the focus are near duplicates; none, with a warning, on failure."""
     threshold = request.profile.near_duplicate_threshold
@@ -254,9 +247,9 @@ def _find_near_duplicates(
         unread = {memory_id: row["version"] for memory_id, row in memories.items() if memory_id not in have}
     try:
         if unread:
-            name = retrieval.query.model or active_model_name(tenant_id)
-            with tenant_scope(tenant_id):
-                known |= read_vectors(tenant_id, unread, name)
+            name = retrieval.query.model or active_model_name(request.caller.tenant_id)
+            with tenant_scope(request.caller.tenant_id):
+                known |= read_vectors(request.caller.tenant_id, unread, name)
         return NearDuplicates(known, threshold, lambda memory_id: str(memories[memory_id]["content"])), []
     except (DatabaseFailure, EmbeddingError) as error:
         log_failure("near duplicates", error)

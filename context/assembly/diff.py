@@ -8,23 +8,14 @@ from typing import Any
 from uuid import UUID
 
 from context.assembly.orchestrator import assemble_context
+from context.assembly.sources import ContextCaller
 from context.receipts.results import Anchor, AssembledContext, Block, ContextRequest
 from context.receipts.storing import find_receipt, receipt_anchors
 from context.services.diff import diff_anchors
 from memories.models import Snapshot
 from memories.services.store.moments import PointInTime
-from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import InvalidInput, NotFound
 from memories.tenancy.scopes import tenant_scope
-
-
-@dataclass(frozen=True)
-class ContextDiffBaseline:
-    """What to compare with: exactly one of a context, a snapshot (its name or id) and a valid time."""
-
-    context_id: UUID | None = None
-    snapshot: str | None = None
-    as_of: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -57,11 +48,17 @@ class ContextDiff:
 
 
 def diff_contexts(
-    request: ContextRequest, since: ContextDiffBaseline, *, tenant_id: UUID, reach: str, actor: Actor, now: datetime
+    request: ContextRequest,
+    caller: ContextCaller,
+    *,
+    context_id: UUID | None = None,
+    snapshot: str | None = None,
+    as_of: datetime | None = None,
 ) -> ContextDiff:
     """Return the difference between the context of `request` now and the earlier one. Call with no scope open.
 
-    A receipt is compared as it is stored; for a snapshot or a time, the same request is assembled from its data. Raises
+    The earlier one is exactly one of a context, that of a snapshot (its name or id) and that of a valid time. A receipt
+    is compared as it is stored; for a snapshot or a time, the same request is assembled from its data. Raises
     as `assemble_context` does, `NotFound` for an unknown context or snapshot, `InvalidInput` for a context of another
     partition.
     """
@@ -70,27 +67,24 @@ def diff_contexts(
             "as_of_unused", "The request is compared at the current time; send the other time in `since`.", "as_of"
         )
     preview = replace(request, preview=True)
-    current = assemble_context(preview, tenant_id=tenant_id, reach=reach, actor=actor, now=now)
-    if since.context_id is not None:
-        return ContextDiff.between(_receipt_anchors(since.context_id, current, tenant_id, reach), current)
-    then = replace(preview, as_of=since.as_of, moment=snapshot_recorded_at(since.snapshot, tenant_id))
+    current = assemble_context(preview, caller)
+    if context_id is not None:
+        return ContextDiff.between(_receipt_anchors(context_id, current, caller), current)
+    then = replace(preview, as_of=as_of, moment=snapshot_recorded_at(snapshot, caller.tenant_id))
     try:
-        earlier = assemble_context(then, tenant_id=tenant_id, reach=reach, actor=actor, now=now)
+        earlier = assemble_context(then, caller)
     except NotFound:
         # the focus did not exist then, so no context about it was possible
         return ContextDiff.between([], current)
     return ContextDiff.between((block.anchor for block in earlier.blocks), current)
 
 
-def diff_budget_profiles(
-    request: ContextRequest, *, before: str, after: str, tenant_id: UUID, reach: str, actor: Actor, now: datetime
-) -> ContextDiff:
+def diff_budget_profiles(request: ContextRequest, caller: ContextCaller, *, before: str, after: str) -> ContextDiff:
     """Return the difference between the contexts of two budget profiles; an error names `profiles.0` or `.1`."""
     contexts = []
     for number, name in enumerate((before, after)):
-        preview = replace(request, preview=True, budget_profile=name)
         try:
-            contexts.append(assemble_context(preview, tenant_id=tenant_id, reach=reach, actor=actor, now=now))
+            contexts.append(assemble_context(replace(request, preview=True, budget_profile=name), caller))
         except InvalidInput as error:
             if error.field != "budget_profile":
                 raise
@@ -98,10 +92,10 @@ def diff_budget_profiles(
     return ContextDiff.between((block.anchor for block in contexts[0].blocks), contexts[1])
 
 
-def _receipt_anchors(receipt_id: UUID, current: AssembledContext, tenant_id: UUID, reach: str) -> list[Anchor]:
-    with tenant_scope(tenant_id):
+def _receipt_anchors(receipt_id: UUID, current: AssembledContext, caller: ContextCaller) -> list[Anchor]:
+    with tenant_scope(caller.tenant_id):
         try:
-            receipt = find_receipt(tenant_id=tenant_id, receipt_id=receipt_id, reach=reach)
+            receipt = find_receipt(tenant_id=caller.tenant_id, receipt_id=receipt_id, reach=caller.reach)
         except NotFound as error:
             raise NotFound(error.code, error.detail, "since.context_id") from error
     is_same_focus = current.request["focus"] and receipt.request["focus"] == current.request["focus"]

@@ -12,6 +12,7 @@ from django.conf import settings
 from context.assembly.candidates import GatheredCandidates
 from context.assembly.packing import IncludedMemories, pack_memories
 from context.assembly.requests import ResolvedContextRequest
+from context.profiles.token_counters import budget_calculator
 from context.receipts.results import (
     LINKED_MEMORY,
     MEMORY,
@@ -23,7 +24,6 @@ from context.receipts.results import (
     Section,
 )
 from context.services.assembly.section_budgets import SectionAllocation, SectionBudget
-from context.services.budget import BudgetCalculator
 from context.services.ordering import order_items
 from context.services.packer import OVER_BUDGET
 from context.services.rendering import EXPECTED_OVERHEAD_TOKENS, item_overhead_tokens, render_context, write_block
@@ -57,11 +57,11 @@ class ContextLayout:
         return self.whole.of(self.allocation.available_for(section), self.memory_marker_tokens)
 
 
-def build_layout(request: ResolvedContextRequest, calculator: BudgetCalculator) -> ContextLayout:
+def build_layout(request: ResolvedContextRequest) -> ContextLayout:
     """Return the layout at the budget of `request`."""
     fence_tokens, marker_tokens = EXPECTED_OVERHEAD_TOKENS[request.given.render]
     memory_marker_tokens = item_overhead_tokens(MEMORY, style=request.given.render, has_days=request.has_days)
-    whole = SectionBudget(request.max_tokens - fence_tokens, marker_tokens, request.model, calculator)
+    whole = SectionBudget(request.max_tokens - fence_tokens, marker_tokens, request.model, budget_calculator())
     allocation = SectionAllocation(
         whole.tokens, CONTEXT_SECTION_ORDER, request.profile.sections, shares_of=request.given.shares_of
     )
@@ -148,14 +148,13 @@ class TrimmedContext:
     dropped: Sequence[Block]
 
 
-def trim_blocks_to_budget(
-    sections: Sequence[Section], request: ResolvedContextRequest, tenant_id: UUID, calculator: BudgetCalculator
-) -> TrimmedContext:
+def trim_blocks_to_budget(sections: Sequence[Section], request: ResolvedContextRequest) -> TrimmedContext:
     """Return the text of the sections; while it exceeds the budget, blocks are dropped (`drop_blocks`).
 
     Stored counts and measured overheads usually keep this to one pass of the tokenizer; text that needs escaping, or
     whose lines join badly with their markers, takes another.
     """
+    calculator = budget_calculator()
     blocks = [block for section in sections for block in section.blocks]
     kept = blocks
     while True:
@@ -164,7 +163,7 @@ def trim_blocks_to_budget(
             ordered,
             style=request.given.render,
             secret=settings.SECRET_KEY.encode(),
-            tenant_id=str(tenant_id),
+            tenant_id=str(request.caller.tenant_id),
             has_days=request.has_days,
         )
         tokens = calculator.count_around(

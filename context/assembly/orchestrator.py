@@ -7,10 +7,8 @@ context without it and a warning, never an exception; only an invalid request is
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
 from itertools import takewhile
 from time import perf_counter
-from uuid import UUID
 
 from django.db import Error as DatabaseFailure
 
@@ -25,7 +23,7 @@ from context.assembly.layout import (
 )
 from context.assembly.packing import unused_tokens_warning
 from context.assembly.requests import STABLE_ORDERING, ResolvedContextRequest, resolve_context_request
-from context.assembly.sources import log_failure
+from context.assembly.sources import ContextCaller, log_failure
 from context.models import Receipt
 from context.profiles.token_counters import budget_calculator
 from context.receipts.results import (
@@ -44,18 +42,17 @@ from context.receipts.results import (
 )
 from context.receipts.storing import build_receipt
 from context.services.assembly.model_catalog import family_of
-from context.services.budget import BudgetCalculator, response_reserve
+from context.services.budget import response_reserve
 from context.services.packer import OVER_BUDGET
 from context.services.rendering import EXPECTED_OVERHEAD_TOKENS, item_overhead_tokens
 from memories.models import AuditEntry
 from memories.services.store.moments import TimeAxis
 from memories.store.recall import record_retrieval_tick
-from memories.tenancy.audit import Actor, record_search
+from memories.tenancy.audit import record_search
 from memories.tenancy.queries.prepared import send_now
 from memories.tenancy.scopes import last_write_scope
 from memory_platform.observability.metrics import record_context
 
-KEY_ACTOR = "key"
 RECEIPT_FAILED = ContextWarning(
     "receipt_failed", "The context could not be recorded, so it has no id and its retrievals are not counted."
 )
@@ -85,71 +82,50 @@ class StepTimer:
         return self.milliseconds | {"total": _since(self.started)}
 
 
-def assemble_context(
-    request: ContextRequest,
-    *,
-    tenant_id: UUID,
-    reach: str,
-    actor: Actor,
-    now: datetime,
-    revision: int | None = None,
-    is_audited: bool = True,
-) -> AssembledContext:
-    """Return the context for `request`, from the tenant's rows within `reach`. Call with no scope open.
+def assemble_context(request: ContextRequest, caller: ContextCaller, *, is_audited: bool = True) -> AssembledContext:
+    """Return the context for `request`, from the rows that the caller reaches. Call with no scope open.
 
-    With the tenant's settings `revision`, profiles, memo and summaries may come from the cache of this process. Unless
-    it is a preview, its receipt is stored and the packed memories count as retrieved; at a past time nothing is
+    Unless it is a preview, its receipt is stored and the packed memories count as retrieved; at a past time nothing is
     counted. The receipt's timings end before it is stored; those of the response include storing it. A preview leaves
     an entry in the audit log if it is for a person or a key and `is_audited`. Raises `InvalidInput`, `Forbidden` or
     `NotFound`, naming the field, for an invalid request before anything is searched.
     """
-    timer = StepTimer()
-    calculator = budget_calculator()
-    api_key_id = actor.id if actor.kind == KEY_ACTOR else None
+    timer, actor = StepTimer(), caller.actor
     with timer.step("resolve"):
-        resolved = resolve_context_request(
-            request,
-            tenant_id=tenant_id,
-            reach=reach,
-            api_key_id=api_key_id,
-            calculator=calculator,
-            now=now,
-            revision=revision,
-        )
-    context = assemble_resolved_context(resolved, tenant_id=tenant_id, now=now, timer=timer)
+        resolved = resolve_context_request(request, caller)
+    context = assemble_resolved_context(resolved, timer)
     if not request.preview:
-        if api_key_id is None:
+        if caller.api_key_id is None:
             context = context.changed(request={**context.request, "actor": {"kind": actor.kind, "label": actor.label}})
         with timer.step("receipt"):
-            context = _record(context, resolved, tenant_id, api_key_id, now)
+            context = _record(context, resolved)
         context = context.changed(timings=timer.timings())
     elif is_audited and actor.kind != AuditEntry.ActorKind.SYSTEM:
-        record_preview(context, tenant_id=tenant_id, actor=actor, now=now)
+        record_preview(context, caller)
     record_context(context.timings, tokens=context.budget.used, is_preview=request.preview)
     return context
 
 
-def record_preview(context: AssembledContext, *, tenant_id: UUID, actor: Actor, now: datetime) -> None:
+def record_preview(context: AssembledContext, caller: ContextCaller) -> None:
     """Write the audit entry of a preview."""
+    tenant_id, by, now, *_ = caller
     query, path, count = context.request["query"], context.request["partition"], len(context.blocks)
-    record_search("preview_context", query, path, results=count, tenant_id=tenant_id, by=actor, now=now)
+    record_search("preview_context", query, path, results=count, tenant_id=tenant_id, by=by, now=now)
 
 
-def assemble_resolved_context(
-    request: ResolvedContextRequest, *, tenant_id: UUID, now: datetime, timer: StepTimer | None = None
-) -> AssembledContext:
+def assemble_resolved_context(request: ResolvedContextRequest, timer: StepTimer | None = None) -> AssembledContext:
     """Return the context of a resolved request as a preview: nothing is stored or counted. Call with no scope open."""
     timer, calculator = timer or StepTimer(), budget_calculator()
-    layout = build_layout(request, calculator)
-    candidates = gather_candidates(request, tenant_id, layout.budget_of(MEMORIES_SECTION), timer.step, is_gated=True)
+    layout = build_layout(request)
+    candidates = gather_candidates(request, layout.budget_of(MEMORIES_SECTION), timer.step, is_gated=True)
     plan = plan_without_timings(candidates.retrieval.plan)
     timer.milliseconds |= plan_timings(candidates.retrieval.plan)
     plan |= {"in_play_rows": len(candidates.memories)} if request.is_pool else {}
     with timer.step("pack"):
         sections = pack_sections(request, layout, candidates)
     with timer.step("render"):
-        trimmed = trim_blocks_to_budget(sections, request, tenant_id, calculator)
-    known_at = request.moment.at if request.moment.kind is TimeAxis.RECORDED else now
+        trimmed = trim_blocks_to_budget(sections, request)
+    known_at = request.moment.at if request.moment.kind is TimeAxis.RECORDED else request.caller.now
     family, counter = family_of(request.model), calculator.measure("", request.model)
     reserved = response_reserve(family.context_window, family.max_output_tokens)
     return AssembledContext(
@@ -164,9 +140,9 @@ def assemble_resolved_context(
         candidates=_candidates(sections, trimmed.dropped),
         plan=plan,
         request=request.as_record(),
-        created_at=now,
+        created_at=request.caller.now,
         nonce_counter=trimmed.nonce_counter,
-        stable_prefix_tokens=_stable_prefix_tokens(request, trimmed.text, calculator),
+        stable_prefix_tokens=_stable_prefix_tokens(request, trimmed.text),
         optimality=next((section.optimality for section in sections if section.optimality is not None), None),
         scoring=request.scoring,
         minimum_score=request.packing.minimum_score,
@@ -174,7 +150,7 @@ def assemble_resolved_context(
     )
 
 
-def _stable_prefix_tokens(request: ResolvedContextRequest, text: str, calculator: BudgetCalculator) -> int | None:
+def _stable_prefix_tokens(request: ResolvedContextRequest, text: str) -> int | None:
     """Return the tokens of the common beginning: None without an earlier context, 0 if that is not verified."""
     earlier = request.sources.earlier
     if earlier is None or request.ordering != STABLE_ORDERING:
@@ -183,7 +159,7 @@ def _stable_prefix_tokens(request: ResolvedContextRequest, text: str, calculator
         return 0
     pairs = zip(earlier.context.text, text, strict=False)
     shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-    return calculator.count_tokens(text[:shared], request.model)
+    return budget_calculator().count_tokens(text[:shared], request.model)
 
 
 def _omitted(sections: Sequence[Section], trimmed: TrimmedContext, request: ResolvedContextRequest) -> list[Exclusion]:
@@ -254,11 +230,10 @@ def _candidates(sections: Sequence[Section], dropped: Sequence[Block]) -> list[C
     ]
 
 
-def _record(
-    context: AssembledContext, request: ResolvedContextRequest, tenant_id: UUID, api_key_id: str | None, now: datetime
-) -> AssembledContext:
+def _record(context: AssembledContext, request: ResolvedContextRequest) -> AssembledContext:
     """Store the receipt, and count its memories as retrieved and their texts as rendered, in one statement."""
     texts = {block.anchor.id: block.text for block in context.blocks if block.anchor.type == MEMORY}
+    tenant_id, api_key_id = request.caller.tenant_id, request.caller.api_key_id
     receipt = build_receipt(context, moment=request.moment, tenant_id=tenant_id, api_key_id=api_key_id)
     insertion = Receipt.objects.insertion(receipt)
     try:
@@ -270,7 +245,7 @@ def _record(
                     tenant_id=tenant_id,
                     texts=texts,
                     ids=texts,
-                    now=now,
+                    now=request.caller.now,
                     api_key_id=api_key_id,
                     partition_path=context.request["partition"],
                     segments=context.request["segments"],

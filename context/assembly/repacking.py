@@ -15,7 +15,6 @@ from uuid import UUID
 from context.assembly.candidates import GatheredCandidates, gate_scored_candidates, gather_candidates
 from context.assembly.layout import MEMORIES_SECTION, TrimmedContext, build_layout, pack_sections, trim_blocks_to_budget
 from context.assembly.requests import ResolvedContextRequest
-from context.profiles.token_counters import budget_calculator
 from context.receipts.results import Section
 from context.services.assembly.section_budgets import SectionBudget
 from memories.services.search.fusion import gate_by_tokens
@@ -27,7 +26,6 @@ class RepackableContext:
     """The rows of `request` at its budget, scored once; they can be packed at that budget and at smaller ones."""
 
     request: ResolvedContextRequest
-    tenant_id: UUID
     candidates: GatheredCandidates
 
     def includes(self, anchor_id: str, max_tokens: int) -> bool:
@@ -43,7 +41,7 @@ class RepackableContext:
         found |= {item.memory["id"] for item in self.candidates.linked}
         if anchor_id in map(str, found):
             return True
-        layout = build_layout(self.request, budget_calculator())
+        layout = build_layout(self.request)
         sections = pack_sections(self.request, layout, replace(self.candidates, memories=[]))  # memo, summaries, focus
         anchors = [block.anchor for section in sections for block in section.blocks]
         anchors += [row.anchor for section in sections for row in section.omitted]
@@ -56,7 +54,7 @@ class RepackableContext:
     def sections_at(self, max_tokens: int) -> list[Section]:
         """Return everything included and excluded at a budget."""
         request, candidates = replace(self.request, max_tokens=max_tokens), self.candidates
-        layout = build_layout(request, budget_calculator())
+        layout = build_layout(request)
         if request.query is not None:
             budget = layout.budget_of(MEMORIES_SECTION)
             admitted = self._admitted_ids(request, budget)
@@ -96,7 +94,7 @@ class RepackableContext:
     def _ranked(self) -> tuple["_RankedTokens", "_RankedTokens"]:
         """The pinned candidates, and the results of the query in fused order."""
         found = self.candidates.retrieval.candidates
-        encoding = build_layout(self.request, budget_calculator()).whole.encoding
+        encoding = build_layout(self.request).whole.encoding
         results = sorted((one for one in found if one.fused_score is not None), key=_fused_order)
         return (
             _RankedTokens.of([one for one in found if one.pinned], encoding),
@@ -104,16 +102,14 @@ class RepackableContext:
         )
 
     def _trim(self, sections: Sequence[Section], max_tokens: int) -> TrimmedContext:
-        request = replace(self.request, max_tokens=max_tokens)
-        return trim_blocks_to_budget(sections, request, self.tenant_id, budget_calculator())
+        return trim_blocks_to_budget(sections, replace(self.request, max_tokens=max_tokens))
 
 
-def prepare_repacking(request: ResolvedContextRequest, tenant_id: UUID) -> RepackableContext:
+def prepare_repacking(request: ResolvedContextRequest) -> RepackableContext:
     """Read once for `request`, at its budget. Call with no scope open."""
     request = replace(request, packing=replace(request.packing, is_explained=False))
-    budget = build_layout(request, budget_calculator()).budget_of(MEMORIES_SECTION)
-    candidates = gather_candidates(request, tenant_id, budget, nullcontext, is_gated=False)
-    return RepackableContext(request, tenant_id, candidates)
+    budget = build_layout(request).budget_of(MEMORIES_SECTION)
+    return RepackableContext(request, gather_candidates(request, budget, nullcontext, is_gated=False))
 
 
 class _RankedTokens(NamedTuple):

@@ -7,10 +7,10 @@ from typing import Any
 from uuid import UUID
 
 from context.assembly.orchestrator import assemble_context
+from context.assembly.sources import KEY_ACTOR, ContextCaller
 from context.models import Receipt
 from context.receipts.results import ContextRequest, Focus
 from context.receipts.storing import StoredContext, context_text_hash, find_receipt, stored_context
-from memories.models import AuditEntry
 from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.scopes import tenant_scope
@@ -27,34 +27,22 @@ class ReplayMode(StrEnum):
 PLAIN_FIELDS = ("query", "partition", "exact", "segments", "render")
 
 
-def replay_context(
-    *,
-    tenant_id: UUID,
-    receipt_id: UUID,
-    mode: str,
-    reach: str,
-    actor: Actor,
-    now: datetime,
-    revision: int | None = None,
-) -> StoredContext:
+def replay_context(receipt_id: UUID, mode: str, caller: ContextCaller) -> StoredContext:
     """Return the context of a receipt again. Call with no scope open; stores and counts nothing.
 
     `recorded` renders the versions that it contained, `today` assembles the request again. `is_verified` is true if the
     text matches the original byte for byte. The caller writes the audit entry. Raises `NotFound` for a receipt outside
-    of `reach`, `InvalidInput` for an unknown mode.
+    of the caller's reach, `InvalidInput` for an unknown mode.
     """
     if mode not in list(ReplayMode):
         raise InvalidInput("invalid_choice", f"Known values: {', '.join(ReplayMode)}.", "mode")
-    with tenant_scope(tenant_id):
-        receipt = find_receipt(tenant_id=tenant_id, receipt_id=receipt_id, reach=reach)
+    with tenant_scope(caller.tenant_id):
+        receipt = find_receipt(tenant_id=caller.tenant_id, receipt_id=receipt_id, reach=caller.reach)
         if mode == ReplayMode.RECORDED:
             return stored_context(receipt)
     if receipt.api_key_id is not None:  # the key of the receipt decides which profiles apply
-        actor = Actor(AuditEntry.ActorKind.KEY, receipt.api_key_id, actor.label)
-    request = _request_of(receipt)
-    context = assemble_context(
-        request, tenant_id=tenant_id, reach=reach, actor=actor, now=now, revision=revision, is_audited=False
-    )
+        caller = caller._replace(actor=Actor(KEY_ACTOR, receipt.api_key_id, caller.actor.label))
+    context = assemble_context(_request_of(receipt), caller, is_audited=False)
     return StoredContext(context, context_text_hash(context.text) == receipt.text_sha256)
 
 

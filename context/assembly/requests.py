@@ -4,15 +4,14 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
-from uuid import UUID
 
-from context.assembly.sources import ContextSources, SourceReader, given_or_default
+from context.assembly.sources import ContextCaller, ContextSources, SourceReader, given_or_default
 from context.models import BudgetProfile
+from context.profiles.token_counters import budget_calculator
 from context.receipts.request_body import PROFILE_FIELDS
 from context.receipts.results import Anchor, ContextRequest, ContextWarning, Focus
 from context.services.assembly.model_catalog import DEFAULT_MODEL
 from context.services.assembly.packing_settings import PackingSettings
-from context.services.budget import BudgetCalculator
 from context.services.ordering import DEFAULT_ORDERING, ORDERINGS
 from context.services.packer import ELASTIC, OPTIMAL, PACKERS
 from context.services.profiles.fields import SUMMARY_LEVELS_MAX, TOP_K_MAX
@@ -22,6 +21,7 @@ from memories.models import PartitionSummary
 from memories.services.partitions.paths import MAX_DEPTH, PartitionError, PartitionPath, is_within, parse_partition
 from memories.services.store.content import ContentError, check_content
 from memories.services.store.moments import PointInTime
+from memories.store.search_scope import SearchScope
 from memories.tenancy.exceptions import Forbidden, InvalidInput
 
 MODEL_NAME_CHARACTERS = 200
@@ -39,16 +39,20 @@ OPTIONAL_FIELDS = ("max_tokens", *PROFILE_FIELDS, "summary_style", *INCLUDE_FIEL
 
 @dataclass(frozen=True)
 class ResolvedContextRequest:
-    """A context request with every default filled in; `given` is the request as it came.
+    """A context request of a `caller` with every default filled in; `given` is the request as it came.
+
+    `scope` are the rows that the search reads.
 
     `query` None: the partition's top `top_k` memories, or none if that is 0; with a query, `top_k` is None. With
     `has_days` the text gives the day of each memory.
     """
 
     given: ContextRequest
+    caller: ContextCaller
     query: str | None
     partition: PartitionPath
     moment: PointInTime
+    scope: SearchScope
     model: str
     max_tokens: int
     profile: BudgetProfile
@@ -60,7 +64,6 @@ class ResolvedContextRequest:
     has_days: bool
     sources: ContextSources
     notices: Sequence[ContextWarning]
-    reach: str = ""
     previous: Sequence[Anchor] = field(default_factory=list)
     is_pool: bool = False  # the search returns a pool of candidates, which scores cut down to the budget
 
@@ -101,36 +104,30 @@ class ResolvedContextRequest:
         }
 
 
-def resolve_context_request(
-    request: ContextRequest,
-    *,
-    tenant_id: UUID,
-    reach: str,
-    api_key_id: str | None,
-    calculator: BudgetCalculator,
-    now: datetime,
-    revision: int | None = None,
-) -> ResolvedContextRequest:
-    """Return `request` with its defaults, from the tenant's rows in one short scope or of `revision` in the cache.
+def resolve_context_request(request: ContextRequest, caller: ContextCaller) -> ResolvedContextRequest:
+    """Return `request` with its defaults, from the tenant's rows in one short scope or from the cache.
 
-    Raises `InvalidInput` naming the field, `Forbidden` for a partition outside of `reach`, `NotFound` for a focus or a
-    `stable_with` outside of it.
+    Raises `InvalidInput` naming the field, `Forbidden` for a partition outside of the caller's reach, `NotFound` for a
+    focus or a `stable_with` outside of it.
     """
+    calculator = budget_calculator()
     _check_choices(request)
-    moment = _moment(request, now)
-    named = _named_partition(request, reach)
+    moment = _moment(request, caller.now)
+    named = _named_partition(request, caller.reach)
     query = _query(request.query)
     model = request.model or DEFAULT_MODEL
     window = calculator.context_window(model)
     _check_range("max_tokens", request.max_tokens, window)
-    sources = SourceReader(request, tenant_id, reach, named, moment, api_key_id, revision).read()
-    profile = sources.profile
+    sources = SourceReader(request, caller, named, moment).read()
+    profile, partition = sources.profile, sources.partition or named
     packer = request.packer or profile.packer
     return ResolvedContextRequest(
         given=request,
+        caller=caller,
         query=query,
-        partition=sources.partition or named,
+        partition=partition,
         moment=moment,
+        scope=SearchScope(caller.tenant_id, partition.path, moment, request.exact, request.segments),
         model=model,
         max_tokens=given_or_default(request.max_tokens, min(profile.default_tokens, window)),
         profile=profile,
@@ -142,7 +139,6 @@ def resolve_context_request(
         has_days=given_or_default(request.include_memory_days, profile.include_memory_days),
         sources=sources,
         notices=_notices(request, query, calculator.warnings_for(model), sources),
-        reach=reach,
         previous=[block.anchor for block in sources.earlier.context.blocks] if sources.earlier else [],
         is_pool=query is not None and sources.scoring.pool_size > 0,
     )

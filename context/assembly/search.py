@@ -5,22 +5,22 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from math import ceil
 from typing import Any
-from uuid import UUID
 
+from context.assembly.sources import ContextCaller
 from context.models import BudgetProfile
 from context.profiles.scoring_profiles import resolve_scoring_profile
 from context.receipts.results import ContextWarning
 from context.services.assembly.profiled_scorer import ProfiledScorer, needs_vectors
 from context.services.assembly.signals.columns import ScoringQuestion
 from context.services.scorer import ScoredMemory
-from memories.models import AuditEntry, Memory
+from memories.models import Memory
 from memories.search.retrieval import CandidateGate, RetrievalRequest, retrieve, search_conditions
 from memories.services.partitions.paths import PartitionPath
 from memories.services.search.fusion import MIN_CANDIDATES
 from memories.services.store.moments import PointInTime
 from memories.store.readings import read_memory_versions, send_successors, successors_of
 from memories.store.search_scope import SearchScope
-from memories.tenancy.audit import Actor, record_search
+from memories.tenancy.audit import record_search
 from memories.tenancy.scopes import tenant_scope
 
 #: The scorer ranks this many times `top_k` of the best by fused rank: more would let old counters and fresh dates push
@@ -70,19 +70,17 @@ class SearchResult:
     warnings: Sequence[ContextWarning]
 
 
-def search_scored_memories(
-    request: SearchRequest, *, tenant_id: UUID, reach: str, by: Actor, now: datetime
-) -> SearchResult:
-    """Return the best `top_k` memories for a query, with their links within `reach`.
+def search_scored_memories(request: SearchRequest, caller: ContextCaller) -> SearchResult:
+    """Return the best `top_k` memories for a query, with their links within the caller's reach.
 
     Call with no scope open; stores an audit entry and counts nothing.
 
     Raises `InvalidInput` for a profile that is not published, or filters that cannot be applied.
     """
+    tenant_id, by, now, reach, _ = caller
     path, query = request.partition.path, request.query
-    api_key_id = by.id if by.kind == AuditEntry.ActorKind.KEY else None
     with tenant_scope(tenant_id):
-        profile = resolve_scoring_profile(tenant_id, name=request.profile, partition_path=path, api_key_id=api_key_id)
+        profile = resolve_scoring_profile(tenant_id, request.profile, path, caller.api_key_id)
     conditions = search_conditions(request.filters)
     moment = PointInTime.now(now) if request.as_of is None else PointInTime.valid(request.as_of)
     scope = SearchScope(tenant_id, path, moment, request.exact, request.segments, conditions)

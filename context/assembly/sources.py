@@ -7,8 +7,9 @@ import logging
 from collections.abc import Callable, Hashable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from django.db import Error as DatabaseFailure
@@ -26,11 +27,13 @@ from memories.services.partitions.paths import PartitionPath, parse_partition
 from memories.services.store.moments import PointInTime
 from memories.store.readings import Candidate, read_memories, read_partition_summaries, read_summary
 from memories.store.search_scope import SearchScope
+from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import NotFound
 from memories.tenancy.scopes import tenant_scope
 
 logger = logging.getLogger(__name__)
 
+KEY_ACTOR = "key"
 _Part = TypeVar("_Part")
 
 #: The sentences of the warnings `<part>_failed`.
@@ -43,6 +46,24 @@ FAILURES = {
     "summaries": "The partition summaries could not be read and are excluded.",
     "stable_with": "The earlier context could not be read, so its order is not kept.",
 }
+
+
+class ContextCaller(NamedTuple):
+    """Who requests a context of a tenant's rows within `reach` ("" is the whole tenant), and at what time.
+
+    With the tenant's settings `revision`, profiles, memo and summaries may come from the cache of this process.
+    """
+
+    tenant_id: UUID
+    actor: Actor
+    now: datetime
+    reach: str = ""
+    revision: int | None = None
+
+    @property
+    def api_key_id(self) -> str | None:
+        """The key whose profiles apply; None for an operator or a task."""
+        return self.actor.id if self.actor.kind == KEY_ACTOR else None
 
 
 @dataclass(frozen=True)
@@ -66,18 +87,12 @@ class ContextSources:
 
 @dataclass
 class SourceReader:
-    """Reads the parts of a request's context; `reach` is the key's prefix, `partition` the named path in it.
-
-    With the tenant's `revision`, parts that it covers come from the cache.
-    """
+    """Reads the parts of a request's context; `partition` is the named path in the caller's reach."""
 
     request: ContextRequest
-    tenant_id: UUID
-    reach: str
+    caller: ContextCaller
     partition: PartitionPath
     moment: PointInTime
-    api_key_id: str | None
-    revision: int | None = None
     is_careful: bool = False
     has_scope: bool = False
     notices: list[ContextWarning] = field(default_factory=list)
@@ -96,13 +111,13 @@ class SourceReader:
             return self._parts()
 
     def _parts(self) -> ContextSources:
-        request, tenant_id = self.request, self.tenant_id
+        request, tenant_id = self.request, self.caller.tenant_id
         has_focus_row = request.focus is not None and request.focus.partition is None
         memory, summary = (self._part("focus", self._focus) if has_focus_row else None) or (None, None)
         about = memory.partition_path if memory else summary.partition.path if summary else None
         partition = self._bounds(about)
         who: dict[str, Any] = {
-            "api_key_id": self.api_key_id,
+            "api_key_id": self.caller.api_key_id,
             "partition_path": (self.partition if partition is None else partition).path,
         }
         profile = self._part(
@@ -129,7 +144,7 @@ class SourceReader:
         path = self.partition.path if about is None else about
         levels = given_or_default(self.request.include_summaries_at, profile.include_summaries_at)
         style = self.request.summary_style or profile.summary_style
-        key = None if present is None else (self.reach, path, tuple(levels), style)
+        key = None if present is None else (self.caller.reach, path, tuple(levels), style)
         read = partial(read_partition_summaries, self._scope, path, levels=set(levels), style=style)
         summaries = self._part("summaries", read, key=key) or []
         return ContextSources(
@@ -161,9 +176,10 @@ class SourceReader:
             if key is None:
                 return self._in_scope(read)
             entry = (name, *key)
-            return settings_cache.get(self.tenant_id, self.revision, entry, lambda: self._in_scope(read))
+            caller = self.caller
+            return settings_cache.get(caller.tenant_id, caller.revision, entry, lambda: self._in_scope(read))
         try:
-            with tenant_scope(self.tenant_id):
+            with tenant_scope(self.caller.tenant_id):
                 return read()
         except DatabaseFailure as error:
             log_failure(name, error)
@@ -173,7 +189,7 @@ class SourceReader:
     def _in_scope(self, read: Callable[[], _Part]) -> _Part:
         """Call `read` in the one scope of this request, which opens at the first part that is not in the cache."""
         if not self.has_scope:
-            self._scopes.enter_context(tenant_scope(self.tenant_id))
+            self._scopes.enter_context(tenant_scope(self.caller.tenant_id))
             self.has_scope = True
         return read()
 
@@ -197,21 +213,22 @@ class SourceReader:
             return self.partition
         if about is None:
             return None
-        return focus_partition(parse_partition(about), self.request.segments, reach=self.reach)
+        return focus_partition(parse_partition(about), self.request.segments, reach=self.caller.reach)
 
     @property
     def _scope(self) -> SearchScope:
-        return SearchScope(self.tenant_id, self.reach, self.moment)
+        return SearchScope(self.caller.tenant_id, self.caller.reach, self.moment)
 
     def _memo(self) -> TenantMemo | None:
-        memo: TenantMemo | None = TenantMemo.objects.for_tenant(self.tenant_id).at(self.moment).first()
+        memo: TenantMemo | None = TenantMemo.objects.for_tenant(self.caller.tenant_id).at(self.moment).first()
         return memo
 
     def _earlier(self) -> StoredContext | None:
-        if self.request.stable_with is None:
+        tenant_id, receipt_id = self.caller.tenant_id, self.request.stable_with
+        if receipt_id is None:
             return None
         try:
-            return read_receipt(tenant_id=self.tenant_id, receipt_id=self.request.stable_with, reach=self.reach)
+            return read_receipt(tenant_id=tenant_id, receipt_id=receipt_id, reach=self.caller.reach)
         except NotFound as error:
             raise NotFound(error.code, error.detail, "stable_with") from error
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from context.assembly.orchestrator import assemble_context
+from context.assembly.sources import ContextCaller
 from context.receipts.results import MEMORY, AssembledContext, ContextRequest
 from context.services.evaluation.corpus import CorpusQuestion
 from context.services.evaluation.evidence import measure_retrieved_evidence
@@ -56,7 +57,7 @@ def question_context(question: EvaluationQuestion, tenant_id: UUID, by: Actor, *
     request = ContextRequest(
         query=question.text, partition=question.partition, as_of=question.as_of, preview=True, **settings
     )
-    return assemble_context(request, tenant_id=tenant_id, reach="", actor=by, now=question.asked_at)
+    return assemble_context(request, ContextCaller(tenant_id, by, question.asked_at))
 
 
 def measure_question(question: EvaluationQuestion, settings: EvaluationSettings) -> dict[str, Any]:

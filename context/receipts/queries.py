@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache, reduce
 from operator import or_
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 from uuid import UUID
 
 import orjson
@@ -102,15 +102,6 @@ _MORE_FIGURES: Mapping[str, Any] = {
     "sum_excluded": Sum("excluded_count"),
     "sum_failed": Count("pk", filter=_HAS_FAILED),
 }
-
-
-class RecentQuestion(NamedTuple):
-    """A query of an agent: its partition, its latest receipt, and the budget that the agent gave, if any."""
-
-    query: str
-    partition: str
-    receipt_id: UUID
-    max_tokens: int | None
 
 
 class ReceiptQuerySet(TenantRows):
@@ -231,15 +222,19 @@ class ReceiptQuerySet(TenantRows):
         rows = self if key_id is None else self.filter(**({"api_key": key_id} if key_id else {"api_key": None}))
         return rows if partition is None else rows.filter(partition_path=partition)
 
-    def recent_questions(self, highest: int) -> list[RecentQuestion]:
-        """Return the latest of each (query, partition) pair, newest first, at most `highest` of them."""
+    def recent_questions(self, highest: int) -> list[dict[str, Any]]:
+        """Return query, partition, budget (if the agent gave one) and latest receipt of queries, newest first.
+
+        Each (query, partition) pair is listed once, and at most `highest` of them.
+        """
         columns = ("query", "partition_path", "pk", "max_tokens", "request__given")
-        latest: dict[tuple[str, str], RecentQuestion] = {}
+        latest: dict[tuple[str, str], dict[str, Any]] = {}
         for query, path, pk, max_tokens, given in (
             self.exclude(query="").newest_first().values_list(*columns)[:QUESTIONS_READ]
         ):
             budget = max_tokens if "max_tokens" in (given or ()) else None
-            latest.setdefault((query, path), RecentQuestion(query, path, pk, budget))
+            question = {"query": query, "partition": path, "receipt_id": pk, "max_tokens": budget}
+            latest.setdefault((query, path), question)
         return list(latest.values())[:highest]
 
 

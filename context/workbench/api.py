@@ -34,5 +34,5 @@ class ContextExplainEndpoint(AssemblingEndpoint):
         """
         values = self.body(ExplanationInput)
         context_request = build_context_request(self.key, values)
-        explanation = explain_memory(context_request, values["memory_id"], **self.caller, clock=perf_counter)
+        explanation = explain_memory(context_request, values["memory_id"], self.caller, clock=perf_counter)
         return Response(explanation.as_answer())

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
 from context.assembly.layout import TrimmedContext
 from context.assembly.repacking import RepackableContext, prepare_repacking
 from context.assembly.requests import resolve_context_request
+from context.assembly.sources import ContextCaller
 from context.models import GoldenQuestion
 from context.profiles.token_counters import budget_calculator
 from context.receipts.results import MEMORY, ContextRequest
@@ -83,24 +83,17 @@ class BudgetCurve:
         return Chart("Score by budget", unit, series, rows, kind="number", x_name="Budget in tokens", height=240)
 
 
-def budget_curve_of_request(
-    request: ContextRequest, *, tenant_id: UUID, now: datetime, revision: int | None = None
-) -> BudgetCurve:
+def budget_curve_of_request(request: ContextRequest, caller: ContextCaller) -> BudgetCurve:
     """Return the curve of a preview: the same request at every budget within the model's window.
 
     Candidates are retrieved once, for the largest budget, and packed for each (ADR-0087). Call it with no scope open.
     Raises as `assemble_context` does.
     """
-    calculator = budget_calculator()
-    window = calculator.context_window(request.model or None)
+    window, tenant_id = budget_calculator().context_window(request.model or None), caller.tenant_id
     budgets = [budget for budget in CURVE_BUDGETS if budget <= window]
-    largest = replace(request, max_tokens=budgets[-1])
-    resolved = resolve_context_request(
-        largest, tenant_id=tenant_id, reach="", api_key_id=None, calculator=calculator, now=now, revision=revision
-    )
-    retrieved = prepare_repacking(resolved, tenant_id)
+    retrieved = prepare_repacking(resolve_context_request(replace(request, max_tokens=budgets[-1]), caller))
     with tenant_scope(tenant_id):
-        rows = GoldenQuestion.objects.for_tenant(tenant_id).not_removed().with_evidence(now)
+        rows = GoldenQuestion.objects.for_tenant(tenant_id).not_removed().with_evidence(caller.now)
         golden = list(rows.with_text(request.query.strip(), request.partition or ""))
     evidence = {memory_id for row in golden for memory_id in row.memory_ids}
     expected = {memory_id for row in golden for memory_id in row.live_memory_ids}

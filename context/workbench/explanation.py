@@ -8,10 +8,17 @@ from uuid import UUID
 
 from context.assembly.candidates import find_candidates, score_among_candidates
 from context.assembly.layout import MEMORIES_SECTION, build_layout
-from context.assembly.orchestrator import KEY_ACTOR, assemble_resolved_context, record_preview
+from context.assembly.orchestrator import assemble_resolved_context, record_preview
 from context.assembly.requests import ResolvedContextRequest, resolve_context_request
-from context.profiles.token_counters import budget_calculator
-from context.receipts.results import MEMORY, Anchor, AssembledContext, CandidateOutcome, ContextRequest, Exclusion
+from context.assembly.sources import ContextCaller
+from context.receipts.results import (
+    MEMORY,
+    Anchor,
+    AssembledContext,
+    CandidateOutcome,
+    ContextRequest,
+    Exclusion,
+)
 from context.services.packer import AFTER_SKIP_LIMIT, OVER_BUDGET
 from context.services.workbench.exclusion_reasons import (
     ExclusionReason,
@@ -26,8 +33,6 @@ from memories.search.queries.shared_results import shared_results
 from memories.services.store.drafts import SUPERSEDES
 from memories.services.store.moments import PointInTime
 from memories.store.readings import Candidate
-from memories.store.search_scope import SearchScope
-from memories.tenancy.audit import Actor
 from memories.tenancy.required_rows import find_row
 from memories.tenancy.scopes import tenant_scope
 
@@ -150,47 +155,30 @@ class MemoryExplanation:
 
 
 def explain_memory(
-    request: ContextRequest,
-    memory_id: UUID,
-    *,
-    tenant_id: UUID,
-    reach: str = "",
-    actor: Actor,
-    now: datetime,
-    clock: Callable[[], float],
-    revision: int | None = None,
+    request: ContextRequest, memory_id: UUID, caller: ContextCaller, *, clock: Callable[[], float]
 ) -> MemoryExplanation:
     """Return why the context of `request` includes or excludes a memory. Call it with no scope open.
 
     It assembles a preview, ranks the memory in the searched partitions if it is not a candidate, and finds its
-    inclusion budget. `clock` returns seconds. Raises `NotFound` for a memory out of `reach`, else as `assemble_context`
-    does.
+    inclusion budget. `clock` returns seconds. Raises `NotFound` for a memory out of the caller's reach, else as
+    `assemble_context` does.
     """
+    tenant_id, reach = caller.tenant_id, caller.reach
     with tenant_scope(tenant_id):
         memory, successor = _read(tenant_id, memory_id, reach)
-    resolved = resolve_context_request(
-        replace(request, preview=True, explain=False),
-        tenant_id=tenant_id,
-        reach=reach,
-        api_key_id=actor.id if actor.kind == KEY_ACTOR else None,
-        calculator=budget_calculator(),
-        now=now,
-        revision=revision,
-    )
+    resolved = resolve_context_request(replace(request, preview=True, explain=False), caller)
     anchor = str(memory_id)
     with shared_results():
-        context = assemble_resolved_context(resolved, tenant_id=tenant_id, now=now)
-        record_preview(context, tenant_id=tenant_id, actor=actor, now=now)
+        context = assemble_resolved_context(resolved)
+        record_preview(context, caller)
         block = next((one for one in context.blocks if one.anchor.id == anchor), None)
         exclusion = next((one for one in context.omitted if one.anchor.id == anchor), None)
         candidate = next((one for one in context.candidates if one.anchor.id == anchor), None)
         reason = "" if block else _reason(memory, successor, exclusion, requested_scope(context))
-        standing = _standing(candidate) if candidate else _estimated(resolved, memory, tenant_id)
+        standing = _standing(candidate) if candidate else _estimated(resolved, memory)
         inclusion = None
         if reason in BUDGET_REASONS:
-            inclusion = find_inclusion_budget(
-                resolved, anchor, tenant_id=tenant_id, now=now, clock=clock, is_known_excluded=True
-            )
+            inclusion = find_inclusion_budget(resolved, anchor, clock=clock, is_known_excluded=True)
     successor = successor or _successor(tenant_id, standing.superseded_by, reach)
     return MemoryExplanation(
         memory=memory,
@@ -252,17 +240,15 @@ def _standing(candidate: CandidateOutcome) -> MemoryStanding:
     return MemoryStanding(candidate.vector_rank, candidate.text_rank, candidate.score, breakdown, successor)
 
 
-def _estimated(resolved: ResolvedContextRequest, memory: Memory, tenant_id: UUID) -> MemoryStanding:
+def _estimated(resolved: ResolvedContextRequest, memory: Memory) -> MemoryStanding:
     """Return the ranks and the score that a memory would have if the context considered it."""
     if resolved.query is None:
         return MemoryStanding(None, None, None, None)
-    budget = build_layout(resolved, budget_calculator()).budget_of(MEMORIES_SECTION)
-    retrieval, _ = find_candidates(resolved, tenant_id, budget)
-    given = resolved.given
-    scope = SearchScope(tenant_id, resolved.partition.path, resolved.moment, given.exact, given.segments)
-    with tenant_scope(tenant_id):
-        found: Candidate = read_memory_ranks(scope, memory, resolved.query, retrieval.query)
-    scored = score_among_candidates(resolved, tenant_id, retrieval, found)
+    budget = build_layout(resolved).budget_of(MEMORIES_SECTION)
+    retrieval, _ = find_candidates(resolved, budget)
+    with tenant_scope(resolved.caller.tenant_id):
+        found: Candidate = read_memory_ranks(resolved.scope, memory, resolved.query, retrieval.query)
+    scored = score_among_candidates(resolved, retrieval, found)
     successor = None if scored.superseded_by is None else str(scored.superseded_by)
     return MemoryStanding(found.vector_rank, found.text_rank, scored.composite_score, scored.breakdown(), successor)
 

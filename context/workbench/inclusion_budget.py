@@ -2,9 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any, NamedTuple
-from uuid import UUID
 
 from context.assembly.orchestrator import assemble_resolved_context
 from context.assembly.repacking import RepackableContext, prepare_repacking
@@ -53,13 +51,7 @@ class InclusionBudget:
 
 
 def find_inclusion_budget(
-    request: ResolvedContextRequest,
-    anchor_id: str,
-    *,
-    tenant_id: UUID,
-    now: datetime,
-    clock: Callable[[], float],
-    is_known_excluded: bool = False,
+    request: ResolvedContextRequest, anchor_id: str, *, clock: Callable[[], float], is_known_excluded: bool = False
 ) -> InclusionBudget:
     """Return the smallest larger budget of `request` that includes the item. Call it with no scope open.
 
@@ -71,14 +63,14 @@ def find_inclusion_budget(
     current = request.max_tokens
 
     def is_included(budget: int) -> bool:
-        context = assemble_resolved_context(replace(request, max_tokens=budget), tenant_id=tenant_id, now=now)
+        context = assemble_resolved_context(replace(request, max_tokens=budget))
         return any(block.anchor.id == anchor_id for block in context.blocks)
 
     if not is_known_excluded and is_included(current):
         return InclusionBudget(current, current, InclusionPoint(current, True), KEPT)
     found, above, is_limited = InclusionBudget(current, current), current, False
     for highest in _horizons(current, budget_calculator().context_window(request.model)):
-        retrieved = prepare_repacking(replace(request, max_tokens=highest), tenant_id)
+        retrieved = prepare_repacking(replace(request, max_tokens=highest))
         search, outcome = _Search(highest), ""
         if retrieved.knows(anchor_id):
             search = _search(retrieved, anchor_id, above, highest, is_included, clock)

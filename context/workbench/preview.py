@@ -1,12 +1,10 @@
 """A preview: a context assembled as for an agent, joined with its rows. No receipt is stored."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from context.assembly.orchestrator import assemble_context
 from context.profiles.bars import TimedStep, WindowBar, timed_steps, window_bar
 from context.profiles.budget_profiles import budget_profile_version
 from context.profiles.scoring_profiles import scoring_profile_at
@@ -20,7 +18,6 @@ from context.receipts.results import (
     AssembledContext,
     Block,
     CandidateOutcome,
-    ContextRequest,
     Exclusion,
 )
 from context.services.assembly.optimality import Optimality
@@ -30,7 +27,6 @@ from context.services.profiles.scoring_profiles import ADR_0040, ScoringProfile
 from context.services.workbench.plan_text import PlanLine, plan_lines
 from memories.models import Memory, PartitionSummary
 from memories.search.queries.shared_results import shared_result
-from memories.tenancy.audit import Actor
 from memories.tenancy.exceptions import InvalidInput
 from memories.tenancy.scopes import tenant_scope
 
@@ -175,14 +171,6 @@ class Preview:
     @property
     def steps(self) -> list[TimedStep]:
         return timed_steps(self.context.timings)
-
-
-def assemble_preview(
-    request: ContextRequest, *, tenant_id: UUID, actor: Actor, now: datetime, revision: int | None = None
-) -> AssembledContext:
-    """Assemble `request` as a preview over the whole tenant. Call it with no scope open."""
-    request = replace(request, preview=True)
-    return assemble_context(request, tenant_id=tenant_id, reach="", actor=actor, now=now, revision=revision)
 
 
 def build_preview(context: AssembledContext, tenant_id: UUID) -> Preview:

@@ -13,12 +13,12 @@ from uuid import UUID
 
 from context.assembly.diff import ContextDiff
 from context.assembly.orchestrator import assemble_context
+from context.assembly.sources import ContextCaller
 from context.models import GoldenQuestion, Receipt
 from context.receipts.results import AssembledContext, Block, ContextRequest
 from context.workbench.long_queries import query_parameters
 from memories.search.queries.shared_results import shared_results
 from memories.services.store.demo import demo_questions_for_tenant
-from memories.tenancy.audit import Actor
 
 #: Two contexts of each are assembled while the page loads.
 SAVED_QUESTIONS_MAX = 8
@@ -113,10 +113,7 @@ class SavedQuestionEffects(NamedTuple):
 
 def recent_questions(tenant_id: UUID) -> list[SavedQuestion]:
     """Return the latest distinct queries of agents, newest first; inside a scope."""
-    rows = Receipt.objects.for_tenant(tenant_id).recent_questions(_RECENT_MAX)
-    return [
-        SavedQuestion(row.query, row.partition, max_tokens=row.max_tokens, receipt_id=row.receipt_id) for row in rows
-    ]
+    return [SavedQuestion(**row) for row in Receipt.objects.for_tenant(tenant_id).recent_questions(_RECENT_MAX)]
 
 
 def demo_questions(tenant_name: str) -> list[SavedQuestion]:
@@ -139,12 +136,9 @@ def saved_question_effects(
     questions: Sequence[SavedQuestion],
     before: ContextRequest,
     after: ContextRequest,
+    caller: ContextCaller,
     *,
-    tenant_id: UUID,
-    actor: Actor,
-    now: datetime,
     clock: Callable[[], float],
-    revision: int | None = None,
 ) -> SavedQuestionEffects:
     """Return the contexts of each question for `before` and `after`. Call it with no scope open.
 
@@ -162,7 +156,7 @@ def saved_question_effects(
             max_tokens=question.max_tokens or settings.max_tokens,
             preview=True,
         )
-        return assemble_context(request, tenant_id=tenant_id, reach="", actor=actor, now=now, revision=revision)
+        return assemble_context(request, caller)
 
     rows: list[SavedQuestionEffect] = []
     for question in questions:

@@ -6,6 +6,7 @@ from typing import Any
 from uuid import uuid4
 
 from context.assembly.orchestrator import assemble_context
+from context.assembly.sources import ContextCaller
 from context.receipts.results import AssembledContext, ContextRequest
 from memories.embeddings.indexer import index_memories
 from memories.models import Memory, Tenant
@@ -73,7 +74,7 @@ def assemble_test_context(
 ) -> AssembledContext:
     """A context for `query`."""
     request = ContextRequest(query=query, **options)
-    return assemble_context(request, tenant_id=tenant.pk, reach=reach, actor=actor, now=now)
+    return assemble_context(request, ContextCaller(tenant.pk, actor, now, reach))
 
 
 def block_texts(context: AssembledContext) -> list[str]:

@@ -16,6 +16,7 @@ from context.assembly.serializers.receipts import (
     ReceiptPageOutput,
     ReceiptRowOutput,
 )
+from context.assembly.sources import ContextCaller
 from context.models import Receipt
 from context.receipts.results import ContextRequest, Focus
 from context.receipts.storing import read_receipt
@@ -80,10 +81,9 @@ class AssemblingEndpoint(Endpoint):
     """An endpoint that assembles contexts."""
 
     @property
-    def caller(self) -> dict[str, Any]:
-        """Return the arguments that every assembly takes besides its request."""
-        reach = self.key.partition_prefix
-        return {"tenant_id": self.tenant_id, "reach": reach, "actor": self.actor, "now": self.now}
+    def caller(self) -> ContextCaller:
+        reach, revision = self.key.partition_prefix, self.key.tenant.settings_revision
+        return ContextCaller(self.tenant_id, self.actor, self.now, reach, revision)
 
     def record_read(self, receipt_id: UUID) -> None:
         """Write the audit entry of a context that is read again."""
@@ -102,8 +102,7 @@ class ContextEndpoint(AssemblingEndpoint):
         values = self.body(ContextInput)
         if not values["preview"]:
             require_scope(self.key, "write")
-        revision = self.key.tenant.settings_revision
-        context = assemble_context(build_context_request(self.key, values), **self.caller, revision=revision)
+        context = assemble_context(build_context_request(self.key, values), self.caller)
         return Response(context.as_answer(explain=values["explain"]))
 
 

@@ -6,7 +6,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from context.assembly.api.contexts import AssemblingEndpoint, build_context_request
-from context.assembly.diff import ContextDiffBaseline, diff_budget_profiles, diff_contexts
+from context.assembly.diff import diff_budget_profiles, diff_contexts
 from context.assembly.replay import replay_context
 from context.assembly.serializers.receipts import ReceiptOutput
 from context.assembly.serializers.replay import DiffInput, DiffOutput, ReplayInput
@@ -33,7 +33,7 @@ class ReplayEndpoint(AssemblingEndpoint):
     def post(self, request: Request, receipt_id: UUID) -> Response:
         """Return the original context, or run the same inputs on today's data. Only the audit log records it."""
         values = self.body(ReplayInput)
-        replayed = replay_context(receipt_id=receipt_id, mode=values["mode"], **self.caller)
+        replayed = replay_context(receipt_id, values["mode"], self.caller)
         self.record_read(receipt_id)
         return Response(replayed.as_answer(explain=values["explain"]))
 
@@ -52,10 +52,10 @@ class ContextDiffEndpoint(AssemblingEndpoint):
         values = self.body(DiffInput)
         context_request = build_context_request(self.key, values)
         if values["since"] is not None:
-            difference = diff_contexts(context_request, ContextDiffBaseline(**values["since"]), **self.caller)
+            difference = diff_contexts(context_request, self.caller, **values["since"])
             if receipt_id := values["since"].get("context_id"):
                 self.record_read(receipt_id)
         else:
             before, after = values["profiles"]
-            difference = diff_budget_profiles(context_request, before=before, after=after, **self.caller)
+            difference = diff_budget_profiles(context_request, self.caller, before=before, after=after)
         return Response(difference.as_answer(explain=values["explain"]))

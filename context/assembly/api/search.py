@@ -3,12 +3,12 @@
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from context.assembly.api.contexts import AssemblingEndpoint
 from context.assembly.search import SearchRequest, search_scored_memories
 from context.assembly.serializers.search import MemorySearchOutput, SearchInput
 from memories.store.api.schema import operation
 from memories.store.serializers.answers import MemoryOutput
 from memories.tenancy.api.body_limits import TEXT_BODY_BYTES
-from memories.tenancy.api.endpoint import Endpoint
 from memories.tenancy.api.permissions import readable_partition
 from memories.tenancy.serializers.partitions import requested_segments
 
@@ -22,7 +22,7 @@ _EXAMPLE = {
 }
 
 
-class MemorySearchEndpoint(Endpoint):
+class MemorySearchEndpoint(AssemblingEndpoint):
     """Find memories."""
 
     body_bytes_max = TEXT_BODY_BYTES
@@ -40,9 +40,7 @@ class MemorySearchEndpoint(Endpoint):
             profile=values["profile"] or "",
             **{name: values[name] for name in ("query", "exact", "filters", "top_k", "threshold", "mode", "as_of")},
         )
-        found = search_scored_memories(
-            requested, tenant_id=self.tenant_id, reach=self.key.partition_prefix, by=self.actor, now=self.now
-        )
+        found = search_scored_memories(requested, self.caller)
         describe = MemoryOutput().to_representation
         results = [{**describe(hit.memory), **hit.as_answer(explain=values["explain"])} for hit in found.hits]
         answer = {"results": results, "warnings": [notice.as_answer() for notice in found.warnings]}

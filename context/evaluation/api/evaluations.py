@@ -1,7 +1,6 @@
 """Endpoints of evaluations. They concern the whole tenant: a key with a partition may not use them."""
 
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
@@ -145,15 +144,8 @@ class EvaluationComparisonEndpoint(EvaluationEndpointBase):
             if run.corpus_sha256 != other.corpus_sha256:
                 raise InvalidInput("not_comparable", "The two evaluations are of different corpora.", "other")
             found = run_differences(run, other, field="other")
-        results = [{"budget": budget, **_plain(difference)} for budget, difference in found.items()]
+        results = [{"budget": budget, **difference._asdict()} for budget, difference in found.items()]
         return Response(schemas.EvaluationComparisonOutput({"id": run.pk, "other": other.pk, "results": results}).data)
-
-
-def _plain(difference: Any) -> dict[str, Any]:
-    return {
-        "questions": difference.questions,
-        "measures": {name: asdict(each) for name, each in difference.measures.items()},
-    }
 
 
 class EvaluationCancelEndpoint(EvaluationEndpointBase):

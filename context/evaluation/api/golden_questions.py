@@ -173,7 +173,7 @@ class GoldenQuestionEndpoint(GoldenQuestionEndpointBase):
         changes = self.body(schemas.GoldenQuestionChanges)
         with tenant_scope(self.tenant_id):
             question = self.question(question_id)
-            same = {name: getattr(question, name) for name in ("text", "answer", "category", "as_of", "max_tokens")}
+            same = {name: getattr(question, name) for name in GoldenQuestion.EDITED}
             actions.update_golden_question(question=question, **same | changes, by=self.actor, now=self.now)
             return self.answer(question_id)
 

@@ -67,11 +67,17 @@ def golden_collect(request: HtmxRequest) -> HttpResponseBase:
             max_tokens=fields["max_tokens"],
             **by_operator(request),
         )
-        is_only = question.evidence.count() == 1
-        undo = ("golden-remove", []) if is_only else ("golden-evidence-remove", [fields["memory"]])
-        address = reverse(undo[0], args=[request.tenant.id, question.pk, *undo[1]])
-        add_flash(request, "Memory added to the golden question.", undo_url=address)
+        undo = collected_undo_url(question, fields["memory"])
+        add_flash(request, "Memory added to the golden question.", undo_url=undo)
     return preview
+
+
+def collected_undo_url(question: GoldenQuestion, memory_id: UUID) -> str:
+    """Return the URL that undoes that a memory was collected: with its question, if that has no other; in a scope."""
+    place = [question.tenant_id, question.pk]
+    if question.evidence.count() == 1:
+        return reverse("golden-remove", args=place)
+    return reverse("golden-evidence-remove", args=[*place, memory_id])
 
 
 @tenant_page("viewer", to_change="operator", state="seen")
@@ -80,7 +86,7 @@ def golden_question(request: HtmxRequest, question_id: UUID) -> HttpResponseBase
     with tenant_scope(request.tenant.id):
         question = _question(request, question_id)
         evidence = list(GoldenMemory.objects.for_tenant(request.tenant.id).of_question(question_id).with_memories())
-    initial = {name: getattr(question, name) for name in ("text", "answer", "category", "as_of", "max_tokens")}
+    initial = {name: getattr(question, name) for name in GoldenQuestion.EDITED}
     initial["seen"] = question.state_hash()
     form = GoldenQuestionEditForm(request.POST if request.method == "POST" else None, initial=initial)
     if request.method == "POST" and form.is_valid():

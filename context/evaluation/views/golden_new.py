@@ -7,16 +7,16 @@ from uuid import UUID
 from django.http import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils import timezone
 
+from context.assembly.orchestrator import assemble_context
 from context.evaluation.actions.golden_questions import collect_golden_question
 from context.evaluation.forms import NewGoldenForm
 from context.receipts.results import ContextRequest
 from context.services.profiles.scoring_profiles import CONVERSATION_RECALL
-from context.workbench.preview import assemble_preview, build_preview
+from context.workbench.preview import build_preview
+from context.workbench.views.preview import operator_caller
 from memories.models import Memory, Partition
 from memories.services.partitions.paths import parse_partition
-from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
 from memories.tenancy.tenant_pages import tenant_page
 from memories.tenancy.views.page_actions import errors_on_form, perform
@@ -63,15 +63,15 @@ def _found(request: HtmxRequest, form: NewGoldenForm, selected: Collection[UUID]
         as_of=form.cleaned_data["as_of"],
         max_tokens=OFFERED_TOKENS,
         scoring=CONVERSATION_RECALL,
+        preview=True,
     )
-    by, now = operator_actor(request.operator), timezone.now()
-    context = assemble_preview(search, tenant_id=request.tenant.id, actor=by, now=now)
-    preview = build_preview(context, request.tenant.id)
+    caller = operator_caller(request)
+    preview = build_preview(assemble_context(search, caller), caller.tenant_id)
     scored = [(row.block.score, row.memory) for row in preview.included]
     scored += [(row.exclusion.score, row.memory) for row in preview.excluded]
     rows = [memory for _, memory in sorted(scored, key=lambda pair: pair[0] or 0.0, reverse=True) if memory is not None]
     offered = {memory.pk: memory for memory in rows[:_OFFERED_MAX]}
-    with tenant_scope(request.tenant.id):
+    with tenant_scope(caller.tenant_id):
         missing = [memory_id for memory_id in selected if memory_id not in offered]
-        more = Memory.objects.for_tenant(request.tenant.id).live(now).with_ids(missing) if missing else []
+        more = Memory.objects.for_tenant(caller.tenant_id).live(caller.now).with_ids(missing) if missing else []
         return [*offered.values(), *more]

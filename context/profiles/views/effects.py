@@ -7,7 +7,6 @@ from typing import Any
 
 from django import forms
 from django.http import HttpResponseBase
-from django.utils import timezone
 
 from context.models import ScoringProfileVersion
 from context.profiles.budget_fields import bound_budget_form
@@ -20,9 +19,9 @@ from context.profiles.views.operations import selected_version, version_url
 from context.receipts.results import ContextRequest
 from context.services.profiles.scoring_profiles import ScoringProfile
 from context.workbench.saved_questions import saved_question_effects, saved_questions
-from memories.tenancy.members import operator_actor
+from context.workbench.views.preview import operator_caller
 from memories.tenancy.scopes import tenant_scope
-from memories.tenancy.tenant_pages import tenant_of, tenant_page
+from memories.tenancy.tenant_pages import tenant_page
 from memories.tenancy.views.page_actions import errors_on_form, missing_is_404
 from memory_platform.web.htmx import HtmxRequest, wants_fragment
 from memory_platform.web.numerals import versioned_name
@@ -88,23 +87,13 @@ def _tried(
     *,
     has_own_budgets: bool = True,
 ) -> dict[str, Any]:
-    tenant_id, now = request.tenant.id, timezone.now()
-    with tenant_scope(tenant_id):
-        questions, known = saved_questions(tenant_id, request.tenant.name, now=now)
+    caller = operator_caller(request)
+    with tenant_scope(caller.tenant_id):
+        questions, known = saved_questions(caller.tenant_id, request.tenant.name, now=caller.now)
     if not has_own_budgets:
         questions = [replace(each, max_tokens=None) for each in questions]
     page: dict[str, Any] = {"questions": questions, "known": known}
     if not form.errors:
         with errors_on_form(form):
-            by = operator_actor(request.operator)
-            page["effect"] = saved_question_effects(
-                questions,
-                before,
-                after,
-                tenant_id=tenant_id,
-                actor=by,
-                now=now,
-                clock=perf_counter,
-                revision=tenant_of(request).settings_revision,
-            )
+            page["effect"] = saved_question_effects(questions, before, after, caller, clock=perf_counter)
     return page

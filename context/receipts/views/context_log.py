@@ -17,6 +17,7 @@ from context.receipts.storing import find_receipt, stored_context
 from context.workbench.long_queries import workbench_query
 from context.workbench.preview import Preview, build_preview
 from context.workbench.preview_diff import PreviewDiff
+from context.workbench.views.preview import operator_caller
 from memories.models import ApiKey, Partition
 from memories.search.queries.shared_results import shared_results
 from memories.services.store.import_export_files import CSV
@@ -25,7 +26,7 @@ from memories.tenancy.audit import record_export, record_shown
 from memories.tenancy.exceptions import NotFound, PlatformError
 from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
-from memories.tenancy.tenant_pages import tenant_of, tenant_page
+from memories.tenancy.tenant_pages import tenant_page
 from memory_platform.web.downloads import download, download_query, without_parameters
 from memory_platform.web.flash_messages import flash_error
 from memory_platform.web.htmx import HtmxRequest, wants_fragment
@@ -124,20 +125,11 @@ def receipt(request: HtmxRequest, receipt_id: UUID) -> HttpResponseBase:
 
 def _today(request: HtmxRequest, given: Preview, receipt_id: UUID) -> dict[str, Any]:
     """Return the context of the same inputs with today's data, or the reason why they are rejected."""
-    tenant_id = request.tenant.id
     try:
-        replayed = replay_context(
-            tenant_id=tenant_id,
-            receipt_id=receipt_id,
-            mode=ReplayMode.TODAY,
-            reach="",
-            actor=operator_actor(request.operator),
-            now=timezone.now(),
-            revision=tenant_of(request).settings_revision,
-        )
+        replayed = replay_context(receipt_id, ReplayMode.TODAY, operator_caller(request))
     except PlatformError as error:
         return {"refusal": error.detail}
-    today = build_preview(replayed.context, tenant_id)
+    today = build_preview(replayed.context, request.tenant.id)
     title = "Since then: identical text" if replayed.is_verified else "Since then"
     change = PreviewDiff(given, today)
     return {"today": today, "window": today.window(), "change": change, "versus": {"title": title}}

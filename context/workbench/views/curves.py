@@ -3,15 +3,14 @@
 from typing import Any
 
 from django.http import HttpResponseBase
-from django.utils import timezone
 
 from context.models import GoldenQuestion
 from context.workbench.budget_curve import CURVE_BUDGETS, budget_curve_of_request
 from context.workbench.forms import PreviewForm
 from context.workbench.long_queries import QUERY_ID, typed_inputs
-from context.workbench.views.preview import NOT_OF_A_RUN, allow_any_version, preview_query_string
+from context.workbench.views.preview import NOT_OF_A_RUN, allow_any_version, operator_caller, preview_query_string
 from memories.tenancy.scopes import tenant_scope
-from memories.tenancy.tenant_pages import tenant_of, tenant_page
+from memories.tenancy.tenant_pages import tenant_page
 from memories.tenancy.views.page_actions import errors_on_form
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.rendering import loads_result_later, render_page
@@ -36,13 +35,7 @@ def budget_curve(request: HtmxRequest) -> HttpResponseBase:
 
 
 def _curve(request: HtmxRequest, form: PreviewForm) -> dict[str, Any]:
-    tenant = tenant_of(request)
-    curve = budget_curve_of_request(
-        allow_any_version(request, form.to_request()),
-        tenant_id=tenant.pk,
-        now=timezone.now(),
-        revision=tenant.settings_revision,
-    )
+    curve = budget_curve_of_request(allow_any_version(request, form.to_request()), operator_caller(request))
     if curve.recommended is None:
         return {"curve": curve}
     inputs = request.GET.copy()

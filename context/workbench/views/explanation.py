@@ -9,16 +9,22 @@ from uuid import UUID
 from django.http import Http404, HttpResponseBase, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils import timezone
 
 from context.evaluation.actions.golden_questions import collect_golden_question
+from context.evaluation.views.golden import collected_undo_url
 from context.models import GoldenQuestion
 from context.profiles.budget_profiles import current_budget_profile
 from context.workbench.explanation import MemoryExplanation, explain_memory
 from context.workbench.forms import ExplanationForm, uuid_or_none
 from context.workbench.long_queries import QUERY_ID, typed_inputs
 from context.workbench.saved_questions import demo_questions, recent_questions
-from context.workbench.views.preview import NOT_OF_A_RUN, PREVIEW_FIELDS, allow_any_version, preview_query_string
+from context.workbench.views.preview import (
+    NOT_OF_A_RUN,
+    PREVIEW_FIELDS,
+    allow_any_version,
+    operator_caller,
+    preview_query_string,
+)
 from memories.embeddings.indexer import index_now
 from memories.models import Memory, Partition
 from memories.search.browsing import find_memories_by_id_or_text
@@ -26,9 +32,8 @@ from memories.services.partitions.paths import parse_partition
 from memories.store.actions.bulk import move_memories
 from memories.store.actions.edit import restore_memory, update_memory
 from memories.store.views.memories import version_restore_url
-from memories.tenancy.members import operator_actor
 from memories.tenancy.scopes import tenant_scope
-from memories.tenancy.tenant_pages import tenant_of, tenant_page
+from memories.tenancy.tenant_pages import tenant_page
 from memories.tenancy.views.page_actions import by_operator, errors_as_flash, errors_on_form
 from memory_platform.web.flash_messages import add_flash, flash_error
 from memory_platform.web.htmx import HtmxRequest
@@ -74,15 +79,8 @@ def _answer(request: HtmxRequest, form: ExplanationForm) -> dict[str, Any]:
         if memory_id is None:
             return {"words": text, "found": [(memory, _with(request.GET, memory=memory.pk)) for memory in found]}
         return {"memory": found[0] if found else None}
-    explanation = explain_memory(
-        allow_any_version(request, form.to_request()),
-        memory_id,
-        tenant_id=tenant_id,
-        actor=operator_actor(request.operator),
-        now=timezone.now(),
-        clock=perf_counter,
-        revision=tenant_of(request).settings_revision,
-    )
+    context_request = allow_any_version(request, form.to_request())
+    explanation = explain_memory(context_request, memory_id, operator_caller(request), clock=perf_counter)
     return {
         "explanation": explanation,
         "memory": explanation.memory,
@@ -167,6 +165,4 @@ def _expect(tenant_id: UUID, form: ExplanationForm, memory_id: UUID, who: dict[s
         max_tokens=fields["max_tokens"],
         **who,
     )
-    is_only = question.evidence.count() == 1
-    name, more = ("golden-remove", []) if is_only else ("golden-evidence-remove", [memory_id])
-    return reverse(name, args=[tenant_id, question.pk, *more])
+    return collected_undo_url(question, memory_id)

@@ -5,19 +5,17 @@ from time import perf_counter
 from typing import Any
 
 from django.http import HttpResponseBase
-from django.utils import timezone
 
 from context.assembly.requests import resolve_context_request
-from context.profiles.token_counters import budget_calculator
 from context.receipts.results import MEMORY, PARTITION_SUMMARY, Anchor
 from context.workbench.forms import InclusionBudgetForm
 from context.workbench.inclusion_budget import find_inclusion_budget
 from context.workbench.long_queries import typed_inputs
 from context.workbench.preview import anchor_rows
-from context.workbench.views.preview import PREVIEW_FIELDS, allow_any_version, preview_query_string
+from context.workbench.views.preview import PREVIEW_FIELDS, allow_any_version, operator_caller, preview_query_string
 from memories.search.queries.shared_results import shared_results
 from memories.tenancy.scopes import tenant_scope
-from memories.tenancy.tenant_pages import tenant_of, tenant_page
+from memories.tenancy.tenant_pages import tenant_page
 from memories.tenancy.views.page_actions import errors_on_form
 from memory_platform.web.htmx import HtmxRequest
 from memory_platform.web.rendering import render_page
@@ -36,21 +34,12 @@ def context_inclusion_budget(request: HtmxRequest) -> HttpResponseBase:
 
 def _inclusion_budget(request: HtmxRequest, form: InclusionBudgetForm) -> dict[str, Any]:
     item = str(form.cleaned_data["item"])
-    tenant_id, now = request.tenant.id, timezone.now()
     preview = replace(allow_any_version(request, form.to_request()), explain=False, preview=True)
-    resolved = resolve_context_request(
-        preview,
-        tenant_id=tenant_id,
-        reach="",
-        api_key_id=None,
-        calculator=budget_calculator(),
-        now=now,
-        revision=tenant_of(request).settings_revision,
-    )
+    resolved = resolve_context_request(preview, operator_caller(request))
     with shared_results():
-        found = find_inclusion_budget(resolved, item, tenant_id=tenant_id, now=now, clock=perf_counter)
-    with tenant_scope(tenant_id):
-        rows = anchor_rows([Anchor(MEMORY, item, 0), Anchor(PARTITION_SUMMARY, item, 0)], tenant_id)
+        found = find_inclusion_budget(resolved, item, clock=perf_counter)
+    with tenant_scope(request.tenant.id):
+        rows = anchor_rows([Anchor(MEMORY, item, 0), Anchor(PARTITION_SUMMARY, item, 0)], request.tenant.id)
     inputs = request.GET.copy()
     inputs.pop("item", None)
     if found.inclusion is not None:

@@ -12,6 +12,8 @@ from django.utils import timezone
 from django_htmx.http import push_url, replace_url
 
 from context.assembly.diff import snapshot_recorded_at
+from context.assembly.orchestrator import assemble_context
+from context.assembly.sources import ContextCaller
 from context.models import GoldenQuestion, Receipt
 from context.profiles.budget_profiles import (
     VERSION_MARK,
@@ -26,7 +28,7 @@ from context.receipts.storing import read_receipt
 from context.services.assembly.model_catalog import DEFAULT_MODEL, load_catalog
 from context.workbench.forms import SLIDER_MAX_TOKENS, SLIDER_STEP_TOKENS, PreviewForm
 from context.workbench.long_queries import QUERY_ID, typed_inputs
-from context.workbench.preview import Preview, assemble_preview, build_preview
+from context.workbench.preview import Preview, build_preview
 from context.workbench.preview_diff import PreviewDiff
 from context.workbench.saved_questions import demo_questions, recent_questions
 from memories.models import Partition, Snapshot
@@ -193,6 +195,12 @@ def preview_query_string(query: QueryDict) -> str:
     return inputs.urlencode()
 
 
+def operator_caller(request: HtmxRequest, now: datetime | None = None) -> ContextCaller:
+    """Return the operator, who reaches the whole tenant, as the caller of a context, by default at this time."""
+    tenant, by = tenant_of(request), operator_actor(request.operator)
+    return ContextCaller(tenant.pk, by, now or timezone.now(), revision=tenant.settings_revision)
+
+
 def operator_preview_request(request: HtmxRequest, context_request: ContextRequest, now: datetime) -> Preview:
     """Return the preview for an operator: of the whole tenant, also with any version of a profile."""
     return build_preview(assemble_operator_preview(request, context_request, now), request.tenant.id)
@@ -200,11 +208,8 @@ def operator_preview_request(request: HtmxRequest, context_request: ContextReque
 
 def assemble_operator_preview(request: HtmxRequest, context_request: ContextRequest, now: datetime) -> AssembledContext:
     """Return the context of `operator_preview_request`, without its rows."""
-    context_request, actor = allow_any_version(request, context_request), operator_actor(request.operator)
-    tenant = tenant_of(request)
-    return assemble_preview(
-        context_request, tenant_id=tenant.pk, actor=actor, now=now, revision=tenant.settings_revision
-    )
+    preview = replace(allow_any_version(request, context_request), preview=True)
+    return assemble_context(preview, operator_caller(request, now))
 
 
 def allow_any_version(request: HtmxRequest, context_request: ContextRequest) -> ContextRequest:

@@ -18,6 +18,7 @@ from compaction.review.actions import approve_compaction
 from compaction.services.sessions.drafts import NewMessage
 from compaction.sessions.actions import append_messages, create_session
 from context.assembly.orchestrator import assemble_context
+from context.assembly.sources import ContextCaller
 from context.evaluation.actions.evaluations import request_evaluation
 from context.evaluation.actions.golden_questions import collect_golden_question
 from context.evaluation.runs import run_evaluation
@@ -139,7 +140,7 @@ class DemoLoader:
         """Assemble the data of that time as a preview, because the demo's counters are already those of today."""
         row["partition"] = row["partition"].path
         request = ContextRequest(**row, moment=PointInTime.recorded(at), preview=True)
-        context = assemble_context(request, tenant_id=self.tenant.pk, reach="", actor=self.by, now=at)
+        context = assemble_context(request, ContextCaller(self.tenant.pk, self.by, at))
         with tenant_scope(self.tenant.pk):
             build_receipt(context, moment=PointInTime.now(at), tenant_id=self.tenant.pk, api_key_id=None).save()
 

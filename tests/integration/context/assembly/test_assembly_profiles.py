@@ -8,6 +8,7 @@ from django.utils.html import strip_tags
 from rest_framework.test import APIClient
 
 from context.assembly.replay import ReplayMode, replay_context
+from context.assembly.sources import ContextCaller
 from context.models import ScoringProfileAssignment
 from context.receipts.results import MEMORY, AssembledContext
 from context.receipts.storing import read_receipt
@@ -101,14 +102,8 @@ def test_receipt_gives_the_context_back_with_all_of_its_parts(tenant: Tenant) ->
     ]
     assert list(stored.context.candidates) == list(context.candidates)
     for mode in ReplayMode:
-        again = replay_context(
-            tenant_id=tenant.pk,
-            receipt_id=context.id,
-            mode=mode,
-            reach="",
-            actor=SYSTEM,
-            now=CONTEXT_NOW + timedelta(hours=1),
-        )
+        later = ContextCaller(tenant.pk, SYSTEM, CONTEXT_NOW + timedelta(hours=1))
+        again = replay_context(context.id, mode, later)
         assert again.context.profile == context.profile
         assert block_texts(again.context) == block_texts(context)
 

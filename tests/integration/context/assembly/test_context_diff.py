@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from context.assembly.diff import ContextDiff, ContextDiffBaseline, diff_budget_profiles, diff_contexts
+from context.assembly.diff import ContextDiff, diff_budget_profiles, diff_contexts
+from context.assembly.sources import ContextCaller
 from context.models import Receipt
 from context.profiles.actions.budget_profiles import create_budget_profile
 from context.receipts.results import ContextRequest, Focus
@@ -35,15 +36,9 @@ SPELT = "Alex now likes spelt flour."
 SISTER = "Alex's sister Mina lives in Lisbon."
 
 
-def differ(tenant: Tenant, since: ContextDiffBaseline, *, reach: str = "", **options: Any) -> ContextDiff:
-    return diff_contexts(
-        ContextRequest(**{"query": QUESTION} | options),
-        since,
-        tenant_id=tenant.pk,
-        reach=reach,
-        actor=SYSTEM,
-        now=LATER,
-    )
+def differ(tenant: Tenant, since: dict[str, Any], *, reach: str = "", **options: Any) -> ContextDiff:
+    request = ContextRequest(**{"query": QUESTION} | options)
+    return diff_contexts(request, ContextCaller(tenant.pk, SYSTEM, LATER, reach), **since)
 
 
 def change_memories(tenant: Tenant) -> None:
@@ -64,18 +59,18 @@ def tenant() -> Tenant:
 
 
 @pytest.fixture(params=["context", "snapshot", "snapshot id", "as_of"])
-def since(tenant: Tenant, request: pytest.FixtureRequest) -> ContextDiffBaseline:
+def since(tenant: Tenant, request: pytest.FixtureRequest) -> dict[str, Any]:
     if request.param == "context":
-        return ContextDiffBaseline(context_id=assemble_test_context(tenant, QUESTION).id)
+        return {"context_id": assemble_test_context(tenant, QUESTION).id}
     if request.param == "as_of":
-        return ContextDiffBaseline(as_of=CONTEXT_NOW)
+        return {"as_of": CONTEXT_NOW}
     if request.param == "snapshot":
-        return ContextDiffBaseline(snapshot="before")
+        return {"snapshot": "before"}
     with tenant_scope(tenant.pk):
-        return ContextDiffBaseline(snapshot=str(tenant.snapshots.get().pk))
+        return {"snapshot": str(tenant.snapshots.get().pk)}
 
 
-def test_edited_archived_and_kept_memories_are_distinguished(tenant: Tenant, since: ContextDiffBaseline) -> None:
+def test_edited_archived_and_kept_memories_are_distinguished(tenant: Tenant, since: dict[str, Any]) -> None:
     change_memories(tenant)
     difference = differ(tenant, since)
     assert [block.text for block in difference.added] == [SPELT]
@@ -90,7 +85,7 @@ def test_edited_archived_and_kept_memories_are_distinguished(tenant: Tenant, sin
     assert [anchor for anchor in order if anchor in difference.kept] == list(difference.kept)
 
 
-def test_nothing_changed_is_nothing_added_and_nothing_removed(tenant: Tenant, since: ContextDiffBaseline) -> None:
+def test_nothing_changed_is_nothing_added_and_nothing_removed(tenant: Tenant, since: dict[str, Any]) -> None:
     difference = differ(tenant, since)
     assert (list(difference.added), list(difference.removed)) == ([], [])
     assert len(difference.kept) == len(difference.now.blocks)
@@ -102,13 +97,13 @@ def test_snapshot_is_of_what_was_known_and_a_time_of_what_was_true(tenant: Tenan
         create_snapshot(
             tenant=tenant, name="early", recorded_at=CONTEXT_NOW - timedelta(days=2), by=SYSTEM, now=CONTEXT_NOW
         )
-    by_snapshot = differ(tenant, ContextDiffBaseline(snapshot="early"))
-    by_time = differ(tenant, ContextDiffBaseline(as_of=CONTEXT_NOW - timedelta(days=2)))
+    by_snapshot = differ(tenant, {"snapshot": "early"})
+    by_time = differ(tenant, {"as_of": CONTEXT_NOW - timedelta(days=2)})
     assert len(by_snapshot.added) == len(BAKERY) + 1
     assert [block.kind for block in by_time.added] == ["tenant_memo"]
 
 
-def test_differences_store_and_count_nothing(tenant: Tenant, since: ContextDiffBaseline) -> None:
+def test_differences_store_and_count_nothing(tenant: Tenant, since: dict[str, Any]) -> None:
     fold_tenant_retrievals(tenant.pk)
     with tenant_scope(tenant.pk):
         before = Receipt.objects.for_tenant(tenant.pk).row_count()
@@ -124,15 +119,8 @@ def test_two_profiles_on_one_question(tenant: Tenant) -> None:
         create_budget_profile(tenant_id=tenant.pk, name="small", changes=changes, by=SYSTEM, now=CONTEXT_NOW)
 
     def between(before: str, after: str) -> ContextDiff:
-        return diff_budget_profiles(
-            ContextRequest(query=QUESTION),
-            before=before,
-            after=after,
-            tenant_id=tenant.pk,
-            reach="",
-            actor=SYSTEM,
-            now=CONTEXT_NOW,
-        )
+        caller = ContextCaller(tenant.pk, SYSTEM, CONTEXT_NOW)
+        return diff_budget_profiles(ContextRequest(query=QUESTION), caller, before=before, after=after)
 
     less, more = between("default", "small"), between("small", "default")
     assert list(less.added) == []
@@ -148,28 +136,28 @@ def test_two_profiles_on_one_question(tenant: Tenant) -> None:
 def test_context_of_another_partition_or_out_of_reach_is_refused(tenant: Tenant) -> None:
     sams = assemble_test_context(tenant, QUESTION, partition="user=sam").id
     with pytest.raises(InvalidInput) as refused:
-        differ(tenant, ContextDiffBaseline(context_id=sams), partition="user=alex")
+        differ(tenant, {"context_id": sams}, partition="user=alex")
     assert (refused.value.code, refused.value.field) == ("another_partition", "since.context_id")
     with pytest.raises(NotFound) as absent:
-        differ(tenant, ContextDiffBaseline(context_id=sams), reach="user=alex")
+        differ(tenant, {"context_id": sams}, reach="user=alex")
     assert absent.value.field == "since.context_id"
     store(make_empty_tenant(), [new_row("Elsewhere.")])
     with pytest.raises(NotFound):
-        differ(make_empty_tenant(), ContextDiffBaseline(context_id=sams))
+        differ(make_empty_tenant(), {"context_id": sams})
 
 
 @pytest.mark.parametrize(
     ("since", "options", "field"),
     [
-        (ContextDiffBaseline(snapshot="absent"), {}, "since.snapshot"),
-        (ContextDiffBaseline(snapshot=str(uuid.uuid4())), {}, "since.snapshot"),
-        (ContextDiffBaseline(context_id=uuid.uuid4()), {}, "since.context_id"),
-        (ContextDiffBaseline(snapshot="before"), {"as_of": CONTEXT_NOW}, "as_of"),
-        (ContextDiffBaseline(snapshot="before"), {"focus": Focus()}, "focus"),
+        ({"snapshot": "absent"}, {}, "since.snapshot"),
+        ({"snapshot": str(uuid.uuid4())}, {}, "since.snapshot"),
+        ({"context_id": uuid.uuid4()}, {}, "since.context_id"),
+        ({"snapshot": "before"}, {"as_of": CONTEXT_NOW}, "as_of"),
+        ({"snapshot": "before"}, {"focus": Focus()}, "focus"),
     ],
 )
 def test_comparison_that_cannot_be_made_is_refused_by_field(
-    tenant: Tenant, since: ContextDiffBaseline, options: dict[str, Any], field: str
+    tenant: Tenant, since: dict[str, Any], options: dict[str, Any], field: str
 ) -> None:
     with pytest.raises(PlatformError) as refused:
         differ(tenant, since, **options)
@@ -178,8 +166,6 @@ def test_comparison_that_cannot_be_made_is_refused_by_field(
 
 def test_focus_that_was_not_there_then_makes_everything_new(tenant: Tenant) -> None:
     row = store(tenant, [new_row("Brand new.", created_at=CONTEXT_NOW - timedelta(hours=30))])[0]
-    difference = differ(
-        tenant, ContextDiffBaseline(as_of=CONTEXT_NOW - timedelta(hours=40)), focus=Focus(memory_id=row.pk)
-    )
+    difference = differ(tenant, {"as_of": CONTEXT_NOW - timedelta(hours=40)}, focus=Focus(memory_id=row.pk))
     assert "Brand new." in [block.text for block in difference.added]
     assert not difference.removed

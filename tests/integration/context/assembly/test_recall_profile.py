@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from context.assembly.search import SearchRequest, search_scored_memories
+from context.assembly.sources import ContextCaller
 from context.feedback.actions import record_feedback
 from context.receipts.results import MEMORY, AssembledContext
 from context.receipts.storing import read_receipt
@@ -126,5 +127,5 @@ def test_a_link_marks_a_memory_as_superseded_although_the_texts_do_not(tenant: T
     past = ask(tenant, question, max_tokens=2_000, as_of=CONTEXT_NOW - timedelta(days=1))
     assert breakdowns(past)[older]["superseded"] == 0.0
     request = SearchRequest(question, parse_partition(""), profile="recall", top_k=2)
-    found = search_scored_memories(request, tenant_id=tenant.pk, reach="", by=SYSTEM, now=CONTEXT_NOW)
+    found = search_scored_memories(request, ContextCaller(tenant.pk, SYSTEM, CONTEXT_NOW))
     assert [hit.memory.content for hit in found.hits] == [newer, older]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from context.assembly.replay import replay_context
+from context.assembly.sources import ContextCaller
 from context.models import Receipt
 from context.profiles.actions.assignments import assign_budget_profile
 from context.profiles.actions.budget_profiles import create_budget_profile, save_budget_profile
@@ -43,9 +44,7 @@ LONG = "Alex likes flour from the mill by the river, and says so at length. " * 
 def again(
     tenant: Tenant, given: AssembledContext, mode: str = "recorded", *, reach: str = "", now: Any = LATER
 ) -> StoredContext:
-    return replay_context(
-        tenant_id=tenant.pk, receipt_id=given.id or uuid.uuid4(), mode=mode, reach=reach, actor=SYSTEM, now=now
-    )
+    return replay_context(given.id or uuid.uuid4(), mode, ContextCaller(tenant.pk, SYSTEM, now, reach))
 
 
 def inputs_of(context: AssembledContext) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import pytest
 
 from context.assembly.orchestrator import assemble_context
 from context.assembly.replay import replay_context
+from context.assembly.sources import ContextCaller
 from context.models import Receipt
 from context.profiles.actions.budget_profiles import save_budget_profile
 from context.profiles.budget_profiles import current_budget_profile
@@ -92,7 +93,7 @@ class TenantHistory:
             self.given.append(Given(request, self.assemble(request, at), at))
 
     def assemble(self, request: ContextRequest, at: datetime) -> AssembledContext:
-        return assemble_context(request, tenant_id=self.tenant.pk, reach="", actor=SYSTEM, now=at)
+        return assemble_context(request, ContextCaller(self.tenant.pk, SYSTEM, at))
 
     def note(self, at: datetime) -> None:
         """Record which versions are live at `at`."""
@@ -160,9 +161,7 @@ def check_replays(history: TenantHistory, end: datetime) -> None:
     for one in history.given:
         assert one.context.id is not None
         assert recounted(one.context) == one.context.budget.used <= one.context.budget.max_tokens
-        again = replay_context(
-            tenant_id=history.tenant.pk, receipt_id=one.context.id, mode="recorded", reach="", actor=SYSTEM, now=end
-        )
+        again = replay_context(one.context.id, "recorded", ContextCaller(history.tenant.pk, SYSTEM, end))
         assert again.is_verified
         assert again.context.text == one.context.text
         assert again.context.blocks == one.context.blocks

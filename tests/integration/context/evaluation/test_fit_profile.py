@@ -10,6 +10,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from context.assembly.orchestrator import assemble_context
+from context.assembly.sources import ContextCaller
 from context.evaluation import calibration
 from context.models import ScoringProfileVersion
 from context.receipts.results import ContextRequest
@@ -82,9 +83,8 @@ def test_corpus_becomes_a_calibrated_draft_with_its_report(tenant: Tenant, tmp_p
 def optimal_packing_warns_without_calibration_alone(tenant: Tenant, row: ScoringProfileVersion) -> None:
     def codes(**scoring: object) -> list[str]:
         request = ContextRequest(query="kiln", packer="optimal", preview=True, **scoring)  # type: ignore[arg-type]
-        context = assemble_context(
-            request, tenant_id=tenant.pk, reach="", actor=Actor.system("tests"), now=START + timedelta(days=40)
-        )
+        caller = ContextCaller(tenant.pk, Actor.system("tests"), START + timedelta(days=40))
+        context = assemble_context(request, caller)
         return [notice.code for notice in context.warnings]
 
     assert "uncalibrated_profile" not in codes(scoring=row.profile)

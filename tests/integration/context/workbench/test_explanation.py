@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from context.assembly.sources import ContextCaller
 from context.models import BudgetProfile
 from context.receipts.results import ContextRequest
 from context.workbench.explanation import MemoryExplanation, explain_memory
@@ -24,12 +25,8 @@ def kitchen(transactional_db: None) -> Tenant:
     return bakery()
 
 
-def explain(tenant: Tenant, memory: Memory, request: ContextRequest = ASKED, **caller: Any) -> MemoryExplanation:
-    return explain_memory(
-        request,
-        memory.pk,
-        **{"tenant_id": tenant.pk, "actor": SYSTEM, "now": CONTEXT_NOW, "clock": lambda: 0.0, **caller},
-    )
+def explain(tenant: Tenant, memory: Memory, request: ContextRequest = ASKED, reach: str = "") -> MemoryExplanation:
+    return explain_memory(request, memory.pk, ContextCaller(tenant.pk, SYSTEM, CONTEXT_NOW, reach), clock=lambda: 0.0)
 
 
 def change(memory: Memory, **changes: Any) -> None:

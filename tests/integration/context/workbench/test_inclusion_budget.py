@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from context.assembly.requests import resolve_context_request
-from context.profiles.token_counters import budget_calculator
+from context.assembly.sources import ContextCaller
 from context.receipts.results import AssembledContext, ContextRequest
 from context.workbench.inclusion_budget import InclusionBudget, find_inclusion_budget
 from memories.models import Tenant
-from tests.integration.context_helpers import CONTEXT_NOW, assemble_test_context, bakery, new_row, store
+from tests.integration.context_helpers import CONTEXT_NOW, SYSTEM, assemble_test_context, bakery, new_row, store
 
 QUERY = "What does Alex bake, and in which oven?"
 
@@ -22,13 +22,9 @@ def admission(
 ) -> InclusionBudget:
     request = resolve_context_request(
         ContextRequest(query=QUERY, preview=True, explain=True, **options),
-        tenant_id=tenant.pk,
-        reach="",
-        api_key_id=None,
-        calculator=budget_calculator(),
-        now=CONTEXT_NOW,
+        ContextCaller(tenant.pk, SYSTEM, CONTEXT_NOW),
     )
-    return find_inclusion_budget(request, anchor_id, tenant_id=tenant.pk, now=CONTEXT_NOW, clock=clock)
+    return find_inclusion_budget(request, anchor_id, clock=clock)
 
 
 def holds(context: AssembledContext, anchor_id: str) -> bool:

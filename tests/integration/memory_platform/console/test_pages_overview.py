@@ -8,6 +8,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from context.assembly.orchestrator import assemble_context
+from context.assembly.sources import ContextCaller
 from context.receipts.results import ContextRequest
 from memories.models import Memory, Tenant
 from memories.tenancy.scopes import tenant_scope
@@ -57,7 +58,7 @@ def test_empty_tenant_shows_the_first_steps(operator: User, tenant: Tenant) -> N
 def test_overview_counts_stored_rows_and_lists_recent_queries(operator: User, tenant: Tenant) -> None:
     make_bakery_memories(tenant)
     request = ContextRequest(query="What does ERR_4012 mean?", partition="agent=service", max_tokens=200)
-    context = assemble_context(request, tenant_id=tenant.pk, reach="", actor=TESTER, now=timezone.now())
+    context = assemble_context(request, ContextCaller(tenant.pk, TESTER, timezone.now()))
     text = text_of(client_of(operator).get(page("tenant-overview", tenant)))
     assert ">5</a><small>" in text
     assert "What does ERR_4012 mean?" in text

@@ -13,7 +13,7 @@ from context.assembly.requests import ResolvedContextRequest
 from context.assembly.sources import log_failure
 from context.receipts.results import ContextWarning
 from context.services.assembly.near_duplicates import NearDuplicates
-from context.services.assembly.profiled_scorer import ProfiledScorer, needs_vectors
+from context.services.assembly.profiled_scorer import Choice, ProfiledScorer, needs_vectors
 from context.services.assembly.section_budgets import SectionBudget
 from context.services.assembly.signals.columns import ScoringQuestion
 from context.services.scorer import ScoredMemory
@@ -72,8 +72,8 @@ def gather_candidates(
         question = ScoringQuestion(request.query or "", request.moment.at, retrieval.query.lexemes)
         scorer = ProfiledScorer(request.scoring, question, retrieval.vectors, successors)
         scored_linked = rank_candidates(linked, scorer)
-        memories = rank_candidates(retrieval.candidates, scorer, top_k=request.top_k)
-        memories = gate_scored_candidates(request, budget, memories) if is_gated else memories
+        gate = partial(_admitted_places, request, budget) if is_gated and request.is_pool else None
+        memories = rank_candidates(retrieval.candidates, scorer, top_k=request.top_k, gate=gate)
     with step("likeness"):
         shown = (*scored_linked, *memories)
         duplicates, duplicate_notices = _find_near_duplicates(request, shown, retrieval)
@@ -171,12 +171,19 @@ def _find_successors(
 
 
 def rank_candidates(
-    candidates: Sequence[Candidate], scorer: ProfiledScorer, *, top_k: int | None = None
-) -> list[ScoredMemory]:
-    """Return the candidates with their scores, pinned ones first, then by score; at most `top_k`."""
+    candidates: Sequence[Candidate], scorer: ProfiledScorer, *, top_k: int | None = None, gate: Choice | None = None
+) -> Sequence[ScoredMemory]:
+    """Return the candidates with their scores, pinned ones first, then by score; at most `top_k` that the gate admits.
+
+    Most candidates of a pool are not admitted at a small budget, so only those that are become scored memories.
+    """
+
+    def choose(ranked: Sequence[Mapping[str, Any]]) -> list[int]:
+        places = sorted(range(len(ranked)), key=lambda place: not ranked[place]["pinned"])[:top_k]
+        return places if gate is None else [places[number] for number in gate([ranked[place] for place in places])]
+
     # plain dictionaries are faster: scoring and packing read about 4,000 fields of the candidates of a context
-    rows = [vars(candidate) for candidate in candidates]
-    return sorted(scorer.score(rows), key=lambda item: not item.memory["pinned"])[:top_k]
+    return scorer.score([vars(candidate) for candidate in candidates], choose)
 
 
 def score_among_candidates(request: ResolvedContextRequest, retrieval: Retrieval, more: Candidate) -> ScoredMemory:
@@ -193,31 +200,38 @@ def score_among_candidates(request: ResolvedContextRequest, retrieval: Retrieval
 
 
 def gate_scored_candidates(
-    request: ResolvedContextRequest, budget: SectionBudget, ranked: list[ScoredMemory]
-) -> list[ScoredMemory]:
+    request: ResolvedContextRequest, budget: SectionBudget, ranked: Sequence[ScoredMemory]
+) -> Sequence[ScoredMemory]:
     """Return only those of a pool that the budget admits by score."""
     if not request.is_pool:
         return ranked
+    return [ranked[place] for place in _admitted_places(request, budget, [item.memory for item in ranked])]
+
+
+def _admitted_places(
+    request: ResolvedContextRequest, budget: SectionBudget, ranked: Sequence[Mapping[str, Any]]
+) -> list[int]:
     packing, ratio = request.packing, request.profile.overfetch_ratio
-    minimum, most = packing.candidates_min, packing.candidate_tokens_max
-    return gate_ranked_candidates(ranked, budget, overfetch_ratio=ratio, minimum=minimum, most=most)
+    return admitted_places(
+        ranked, budget, overfetch_ratio=ratio, minimum=packing.candidates_min, most=packing.candidate_tokens_max
+    )
 
 
-def gate_ranked_candidates(
-    ranked: Sequence[ScoredMemory],
+def admitted_places(
+    ranked: Sequence[Mapping[str, Any]],
     budget: SectionBudget,
     *,
     overfetch_ratio: float,
     minimum: int = MIN_CANDIDATES,
     most: int | None = None,
-) -> list[ScoredMemory]:
-    """Return the pinned memories of a pool, then the best others by score that the gate admits."""
+) -> list[int]:
+    """Return the places of the pinned memories of a pool, then of the best others by score that the gate admits."""
     encoding = budget.encoding
-    pinned = [item for item in ranked if item.memory["pinned"]]
-    others = [item for item in ranked if not item.memory["pinned"]]
+    pinned = [place for place, memory in enumerate(ranked) if memory["pinned"]]
+    others = [place for place, memory in enumerate(ranked) if not memory["pinned"]]
     admitted = gate_by_tokens(
         others,
-        (item.memory["token_counts"][encoding] for item in others),
+        (ranked[place]["token_counts"][encoding] for place in others),
         budget=budget.gate_budget,
         overfetch_ratio=overfetch_ratio,
         minimum=minimum,

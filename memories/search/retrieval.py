@@ -318,12 +318,12 @@ def _neighbours(
     with trace.step("beside", reach=request.adjacent_turn_reach) as entry:
         better = set(best[: ceil(len(best) / 2)])
         around = [row for row in found if row.id.int in better]
-        known = {row.id for row in found}
+        known = {row.id.int for row in found}
         reach, with_vectors = request.adjacent_turn_reach, request.with_vectors and bool(query.model)
         read = send_neighbours(request.scope, around, reach, query, ranks, known=found, with_vectors=with_vectors)
         scope.close()  # nothing else is read
         near, vectors = read()
-        neighbours = [row for row in near if row.id not in known]
+        neighbours = [row for row in near if row.id.int not in known]
         entry["rows"] = len(neighbours)
     return neighbours, vectors
 

@@ -32,6 +32,10 @@ MAX_LINKS_FOLLOWED = 200
 #: The times of a candidate that a context gives with its text.
 TIME_FIELDS = ("created_at", "valid_from", "valid_to")
 NO_LEXEMES: frozenset[str] = frozenset()
+#: The fields of a candidate in the order of a plain row, and places in such a row.
+_CANDIDATE_NAMES = (*PLAIN_NAMES, "token_counts", "holds", "vector_rank", "text_rank", "fused_score")
+_ID_PLACE, _COUNTS_PLACE = PLAIN_NAMES.index("id"), len(PLAIN_NAMES)
+_HOLDS_PLACE = _COUNTS_PLACE + len(ENCODINGS)
 
 
 @dataclass(frozen=True)
@@ -315,27 +319,27 @@ def read_summary(scope: SearchScope, summary_id: UUID) -> PartitionSummary | Non
 
 
 def _received(sent: SentStatement, query: CandidateQuery, ranks: CandidateRanks) -> _WithVectors:
-    rows = sent.rows()
-    candidates = [_plain_candidate(row, query.lexemes, ranks) for row in rows]
+    held: dict[int | None, frozenset[str]] = {None: NO_LEXEMES, 0: NO_LEXEMES}
+    vector_rank, text_rank, fused_score = ranks.by_vector.get, ranks.by_text.get, ranks.fused.get
+    rows, candidates = sent.rows(), list[Candidate]()
+    # one loop that calls no function of its own, because a context reads hundreds of rows
+    for row in rows:
+        bits, key = row[_HOLDS_PLACE], row[_ID_PLACE].int
+        if type(bits) is list:
+            bits = sum(1 << place - 1 for place in bits)
+        if bits not in held:  # most rows contain the same ones
+            held[bits] = frozenset([lexeme for place, lexeme in enumerate(query.lexemes) if bits >> place & 1])
+        counts = dict(zip(ENCODINGS, row[_COUNTS_PLACE:_HOLDS_PLACE], strict=False))
+        values = (*row[:_COUNTS_PLACE], counts, held[bits], vector_rank(key), text_rank(key), fused_score(key))
+        candidate = Candidate.__new__(Candidate)
+        # instead of twenty guarded assignments; replacing `__dict__` takes twice as long
+        candidate.__dict__.update(zip(_CANDIDATE_NAMES, values, strict=False))
+        candidates.append(candidate)
     having = [(one.id, row[-1]) for one, row in zip(candidates, rows, strict=True) if row[-1] is not None]
     if not having:
         return candidates, {}
     ids, vectors = zip(*having, strict=True)
     return candidates, dict(zip(ids, half_vectors(vectors), strict=True))
-
-
-def _plain_candidate(row: Sequence[Any], lexemes: Sequence[str], ranks: CandidateRanks) -> Candidate:
-    values = dict(zip(PLAIN_NAMES, row, strict=False))  # what follows the names is converted below
-    *counts, holds, _ = row[len(PLAIN_NAMES) :]
-    key = values["id"].int
-    values["token_counts"] = dict(zip(ENCODINGS, counts, strict=True))
-    values["holds"] = frozenset([lexemes[place - 1] for place in holds]) if holds else NO_LEXEMES
-    values["vector_rank"] = ranks.by_vector.get(key)
-    values["text_rank"] = ranks.by_text.get(key)
-    values["fused_score"] = ranks.fused.get(key)
-    candidate = Candidate.__new__(Candidate)
-    object.__setattr__(candidate, "__dict__", values)  # in one step instead of twenty guarded assignments
-    return candidate
 
 
 def _candidates(rows: CandidateRows, query: CandidateQuery, ranks: CandidateRanks) -> Iterator[Candidate]:

@@ -1,6 +1,6 @@
 """Scores memories by a scoring profile, highest composite first, with every component."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -34,6 +34,8 @@ REPETITION = "repetition"
 SUPERSEDED = "superseded"
 #: The share of messages among the candidates, reported with each candidate if the weights depend on it.
 MESSAGE_SHARE = "message_share"
+#: Returns which of some memories, best first, are needed, by their places and in any order.
+Choice = Callable[[Sequence[Mapping[str, Any]]], Sequence[int]]
 #: The fields of a scored memory that are scores: the composite and the five components.
 _SCORE_NAMES = ("composite_score", *(f"{name}_score" for name in BASE_PARTS))
 #: The number of the best candidates that are compared with those above them.
@@ -55,7 +57,7 @@ class ProfiledMemory(ScoredMemory):
         self, memory: Mapping[str, Any], scores: Sequence[float], part_names: Sequence[str], successor: UUID | None
     ) -> None:
         """`scores` are the composite, the five components of ADR-0040 and the parts."""
-        # one update for all fields, because most candidates of a pool are built and then excluded
+        # one update for all fields, which is faster than an assignment of each
         self.__dict__.update(
             zip(_SCORE_NAMES, scores, strict=False),
             memory=memory,
@@ -97,15 +99,17 @@ class ProfiledScorer:
     vectors: Mapping[UUID, npt.NDArray[np.float32]] = field(default_factory=dict)
     successors: Mapping[UUID, Sequence[UUID]] = field(default_factory=dict)
 
-    def score(self, memories: Sequence[Mapping[str, Any]]) -> Sequence[ScoredMemory]:
+    def score(self, memories: Sequence[Mapping[str, Any]], choose: Choice | None = None) -> Sequence[ScoredMemory]:
         """Return the memories with their scores, highest composite first; ties go to the newest, then the smaller id.
 
-        The default profile scores as `MemoryScorer` does. Mappings contain what that reads, and `kind, partition_path,
+        With `choose`, return only the memories at the places that it returns. The default profile scores as
+        `MemoryScorer` does. Mappings contain what that reads, and `kind, partition_path,
         session, position, fused_score, vector_rank, text_rank, holds` for signals. Raises `ValueError` naming the field
         for a number that is NaN or infinite, and for a time without a time zone.
         """
         if self.profile.is_default:
-            return MemoryScorer(clock=lambda: self.question.asked_at).score(memories)
+            scored = MemoryScorer(clock=lambda: self.question.asked_at).score(memories)
+            return scored if choose is None else [scored[place] for place in choose([one.memory for one in scored])]
         if not memories:
             return []
         profile, pool = self.profile, CandidatePool(memories, self.question, self.vectors)
@@ -132,6 +136,8 @@ class ProfiledScorer:
             names = [*names, MESSAGE_SHARE]
         table = round_scores(np.stack([clamp_unit(composite), *(parts[name] for name in (*BASE_PARTS, *names))]))
         order = ranked_order(memories, table[0], pool.created)
+        if choose is not None:
+            order = [order[place] for place in choose([memories[place] for place in order])]
         ranked = zip(order, *table[:, order].tolist(), strict=True)
         return [ProfiledMemory(memories[place], values, names, successors[place]) for place, *values in ranked]
 

@@ -5,6 +5,7 @@ import re
 import numpy as np
 
 from context.services.assembly.signals.columns import CandidatePool, column_at
+from context.services.assembly.signals.texts import WORD
 from context.services.scorer import ScoreColumn
 from memories.services.search.text_ranking import SHARE_AT
 from memories.services.time_limits import in_time
@@ -14,7 +15,6 @@ SHARE_NEXT, SHARE_FURTHER, SHARE_OF_QUESTION = 0.35, 0.22, 0.43
 #: ADR-0078. Stated words beyond this number add nothing.
 WORDS_IN_FULL = 50
 
-_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _POSSESSIVE = re.compile(r"['’]s\b")
 
 
@@ -44,16 +44,17 @@ def entity_match(pool: CandidatePool) -> ScoreColumn:
     Speakers are known by "Name:" before their messages, so any spelling in the query finds them. For texts that are not
     messages, a name is a capitalised word inside the query.
     """
-    asked_words = _WORD.findall(_POSSESSIVE.sub("", pool.question.text))
+    asked_words = WORD.findall(_POSSESSIVE.sub("", pool.question.text))
     asked_about = {word.lower() for word in asked_words}
     speakers = {text.speaker for text in pool.texts} - {""}
     named = {speaker for speaker in speakers if asked_about & set(speaker.split())}
     names = {word for word in asked_words[1:] if word[0].isupper() and not word.isupper()}
     return np.array(
         [
-            float(text.speaker in named if is_turn else _has_any(text.body, names))
+            text.speaker in named if is_turn else bool(names) and not names.isdisjoint(text.names)
             for text, is_turn in in_time(zip(pool.texts, pool.is_turn.tolist(), strict=True))
-        ]
+        ],
+        dtype=np.float64,
     )
 
 
@@ -61,7 +62,3 @@ def informativeness(pool: CandidatePool) -> ScoreColumn:
     """Return how much each text states, 0..1, by the logarithm of its words outside questions; 0 for a question."""
     counts = np.array([text.stated_words for text in in_time(pool.texts)])
     return np.asarray(np.minimum(np.log1p(counts) / np.log1p(WORDS_IN_FULL), 1.0))
-
-
-def _has_any(body: str, names: set[str]) -> bool:
-    return any(name in body for name in names) and not names.isdisjoint(_WORD.findall(body))

@@ -164,10 +164,11 @@ def named_time_spans(text: str, question_time: QuestionTime) -> list[TimeSpan]:
     """Return the spans that the text names, the most exactly named first."""
     spans: list[TimeSpan] = []
     for pattern, resolve in _RULES:
-        for match in pattern.finditer(text):
-            if not _is_verb(match):
-                spans += resolve(match, question_time)
-        text = pattern.sub(lambda match: match[0] if _is_verb(match) else "\n", text)
+        matches = [match for match in pattern.finditer(text) if not _is_verb(match)]
+        for match in matches:
+            spans += resolve(match, question_time)
+        if matches:
+            text = pattern.sub(lambda match: match[0] if _is_verb(match) else "\n", text)
     return spans
 
 

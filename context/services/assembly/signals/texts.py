@@ -10,6 +10,7 @@ TEXTS_CACHED = 4_096
 
 #: "Ann:" or "Ann Marie:" at the start of a message.
 _SPEAKER = re.compile(r"([^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,2}):\s+")
+WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _SENTENCE = re.compile(r"[^.!?。！？؟]+[.!?。！？؟]*")
 _QUESTION_MARKS = ("?", "？", "؟")
 
@@ -26,6 +27,11 @@ class TextReading:
         self.body = text[match.end() if match else 0 :].strip()
         self.is_question = self.body.endswith(_QUESTION_MARKS)
         self.answers: dict[int, float] = {}
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The words that begin with a capital letter."""
+        return frozenset(word for word in WORD.findall(self.body) if word[0].isupper())
 
     @cached_property
     def stated_words(self) -> int:

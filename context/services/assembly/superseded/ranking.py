@@ -37,10 +37,10 @@ def put_superseded_behind(scores: ScoreColumn, rivals: Rivals, minimum: float) -
     probability = likely.max(axis=1, initial=0.0)
     result, superseded, successors = scores.copy(), np.zeros(len(scores)), np.full(len(scores), -1, dtype=np.intp)
     # the most valid first, so that each follows the final position of its successor
-    for place in np.argsort(-rivals.validity, kind="stable").tolist():
-        if is_superseded[place]:
-            moved[place] = min(moved[place], moved[is_replaced[place]].min() - BEHIND * probability[place])
-            likeliest = np.flatnonzero(likely[place] == probability[place])
-            successors[rivals.places[place]] = rivals.places[likeliest[np.argmax(rivals.validity[likeliest])]]
+    order = np.argsort(-rivals.validity, kind="stable")
+    for place in order[is_superseded[order]].tolist():
+        moved[place] = min(moved[place], moved[is_replaced[place]].min() - BEHIND * probability[place])
+        likeliest = np.flatnonzero(likely[place] == probability[place])
+        successors[rivals.places[place]] = rivals.places[likeliest[np.argmax(rivals.validity[likeliest])]]
     result[rivals.places], superseded[rivals.places] = moved, probability
     return SupersededScores(result, superseded, successors)

@@ -4,7 +4,7 @@ Each two of the most relevant candidates are compared by their words, values, ve
 these features gives the probability that they are rivals (`python -m benchmarks.learn_rivals` learns its weights).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from types import MappingProxyType
@@ -154,8 +154,8 @@ def pair_features(pool: CandidatePool, places: Places, statements: Sequence[Stat
         "reversal_newer": _of_newer(reversals),
         "days_apart": np.log1p(np.minimum(np.abs(days[:, None] - days[None, :]), DAYS_APART_MAX)),
         "length_older": _of_older(lengths),
-        "nearness_rank": np.log1p(_worse_rank(cosine + likeness)),
-        "words_rank": np.log1p(_worse_rank(likeness)),
+        "nearness_rank": _worse_rank(cosine + likeness),
+        "words_rank": _worse_rank(likeness),
         "message_older": _of_older(is_turn),
         "message_newer": _of_newer(is_turn),
         "same_session": _same_session(rows),
@@ -171,19 +171,25 @@ def _of_newer(column: npt.NDArray[np.float64]) -> Matrix:
 
 
 def _worse_rank(alike: Matrix) -> Matrix:
-    """Return, for each pair, the worse of the two ranks by similarity that each has for the other; 0 is the best."""
-    others = alike.copy()
-    np.fill_diagonal(others, -1.0)
-    ranks = np.argsort(np.argsort(-others, axis=1, kind="stable"), axis=1).astype(np.float64)
+    """Return the logarithm (of 1 + rank) of the worse of the two ranks by similarity that each two have for each other.
+
+    Rank 0 is the best.
+    """
+    unlike = -alike
+    np.fill_diagonal(unlike, 1.0)
+    order = np.argsort(unlike, axis=1, kind="stable")
+    ranks, numbers = np.empty_like(alike), np.arange(len(alike))
+    ranks[numbers[:, None], order] = np.log1p(numbers)  # few logarithms instead of one for each pair
     return np.asarray(np.maximum(ranks, ranks.T))
 
 
-def _incidence(sets: Sequence[frozenset[str]], words: Iterable[str]) -> Matrix:
-    """Return sets x words: 1 if the set contains the word."""
-    number_of = {word: number for number, word in enumerate(words)}
-    columns = [[number_of[word] for word in each if word in number_of] for each in sets]
-    holds = np.zeros((len(sets), len(number_of)))
-    holds[np.repeat(np.arange(len(sets)), [len(each) for each in columns]), list(chain(*columns))] = 1.0
+def _incidence(sets: Sequence[frozenset[str]], words: Collection[str]) -> Matrix:
+    """Return sets x words: 1 if the set contains the word; `words` are all words of the sets, or more."""
+    holds = np.zeros((len(sets), len(words)))
+    if words:
+        number_of = dict(zip(words, range(len(words)), strict=True))
+        columns = [number_of[word] for word in chain.from_iterable(sets)]
+        holds[np.repeat(np.arange(len(sets)), [len(each) for each in sets]), columns] = 1.0
     return holds
 
 

@@ -13,8 +13,10 @@ TEXTS_CACHED, STEM_LETTERS = 2_048, 5
 _WORD = re.compile(r"[^\W\d_]{2,}")
 #: The currency before a number, or the unit after it.
 _UNIT = re.compile(r"([£$€])?\s?\d+(?:[.,:/]\d+)*\s?(%|°|[^\W\d_]{1,8})?")
+_DIGIT = re.compile(r"\d")
 _NAME = re.compile(r"(?<=[\w,;:)\"'] )[A-ZÀ-Þ][^\W\d_]+")
 _IDENTIFIER = re.compile(r"(?<!\w)(?=[\w-]{0,64}[^\W\d_])(?=[\w-]{0,64}\d)\w+(?:-\w+)+|\b[^\W\d_]+\d+\b")
+_NONE: frozenset[str] = frozenset()
 #: Words that do not describe the subject of a statement, in English, German and Spanish.
 _STOP_WORD_TEXTS = (
     "the an of in on at to for and or is are was were be been has have had do does did it its this that these those",
@@ -41,16 +43,14 @@ _CHANGES = (
 #: Words for a return to an earlier value, or for the end of one.
 _REVERSAL = re.compile(
     r"\b(?:back|again|return(?:s|ed|ing)?|once more|instead|rather than|no longer|any ?more|off|cancelled|out|"
-    r"wieder|zurück|statt|nicht mehr|vuelve|otra vez|de nuevo|ya no)\b",
-    re.IGNORECASE,
+    r"wieder|zurück|statt|nicht mehr|vuelve|otra vez|de nuevo|ya no)\b"
 )
 #: Words for the withdrawal of an announced change.
 _WITHDRAWAL = re.compile(
     r"\b(?:cancelled|called off|withdrawn|stays?|remains?|postponed|abgesagt|bleibt|bleiben|verschoben|"
-    r"cancelad[oa]s?|anulad[oa]s?|se anula|sigue|siguen|se queda)\b",
-    re.IGNORECASE,
+    r"cancelad[oa]s?|anulad[oa]s?|se anula|sigue|siguen|se queda)\b"
 )
-_CHANGE = re.compile(rf"\b(?:{'|'.join(_CHANGES)})\b", re.IGNORECASE)
+_CHANGE = re.compile(rf"\b(?:{'|'.join(_CHANGES)})\b")
 
 
 class Statement(NamedTuple):
@@ -74,17 +74,21 @@ class Statement(NamedTuple):
 @cached_texts(TEXTS_CACHED)
 def read_statement(text: str) -> Statement:
     """Return the compared features of a text."""
+    # in lower case, because a search that ignores case takes three times as long
     lower = text.lower()
     words = _WORD.findall(lower)
+    has_digit = _DIGIT.search(text) is not None
     return Statement(
         frozenset(words),
         frozenset(name.lower() for name in _NAME.findall(text)),
         frozenset(word[:STEM_LETTERS] for word in words if word not in _STOP_WORDS),
         numbers_in(text),
-        frozenset(before or after.lower() for before, after in _UNIT.findall(text) if before or after),
-        frozenset(_IDENTIFIER.findall(lower)),
-        _CHANGE.search(text) is not None,
-        _REVERSAL.search(text) is not None,
-        _WITHDRAWAL.search(text) is not None,
+        frozenset(before or after.lower() for before, after in _UNIT.findall(text) if before or after)
+        if has_digit
+        else _NONE,
+        frozenset(_IDENTIFIER.findall(lower)) if has_digit else _NONE,
+        _CHANGE.search(lower) is not None,
+        _REVERSAL.search(lower) is not None,
+        _WITHDRAWAL.search(lower) is not None,
         announced_time(text),
     )

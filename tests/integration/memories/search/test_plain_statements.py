@@ -24,7 +24,7 @@ from memories.services.store.moments import PointInTime
 from memories.store.actions.edit import archive_memory, update_memory
 from memories.store.actions.store import store_memories
 from memories.store.queries.candidates import send_plain_candidates
-from memories.store.readings import CandidateQuery
+from memories.store.readings import CandidateQuery, CandidateRanks, read_candidates
 from memories.store.search_scope import SearchScope
 from memories.tenancy.queries.plain_scope import PlainScope
 from memories.tenancy.scopes import tenant_scope
@@ -109,6 +109,21 @@ def test_ranks_of_one_memory_are_those_of_the_querysets(bread: Tenant, place: st
     by_hand, by_queryset = ([(each.vector_rank, each.text_rank) for each in side] for side in found)
     assert by_hand == by_queryset
     assert {vector is None for vector, _ in by_hand} == {True, False}
+
+
+@pytest.mark.parametrize("count", [1, 4, 5, 16, 17])
+def test_the_same_lexemes_are_held_however_many_a_query_has(bread: Tenant, count: int) -> None:
+    lexemes = [f"absent{number}" for number in range(count - 1)]
+    query = CandidateQuery(lexemes=[*lexemes[: count // 2], "rye", *lexemes[count // 2 :]])
+    plain = SearchScope(bread.pk, "", PointInTime.now(FACTORY_NOW))
+    with tenant_scope(bread.pk):
+        ids = [pk.int for pk in Memory.objects.for_tenant(bread.pk).values_list("pk", flat=True)]
+        found, expected = (
+            read_candidates(scope, ids, query, CandidateRanks())
+            for scope in (plain, replace(plain, conditions=search_conditions(PASSES_ALL)))
+        )
+    assert found == expected
+    assert {one.holds for one in found} == {frozenset(), frozenset({"rye"})}
 
 
 def test_searches_of_a_page_share_statements_but_for_the_rows(bread: Tenant) -> None:

@@ -141,6 +141,18 @@ def test_feedback_moves_a_memory_in_recall_but_only_so_far():
     assert score([*rows, relevant], RECALL)[0].memory is relevant
 
 
+@pytest.mark.parametrize("numbers", [ADR_0040, RECALL])
+def test_only_the_chosen_places_of_the_ranking_are_returned(numbers):
+    rows = [memory(similarity=share / 10) for share in (2, 9, 5, 7)]
+    ranked = score(rows, numbers)
+
+    def choose(memories):
+        assert memories == [one.memory for one in ranked]
+        return [2, 0]
+
+    assert ProfiledScorer(numbers, QUESTION).score(rows, choose) == [ranked[2], ranked[0]]
+
+
 def test_repetition_of_something_better_is_taken_away():
     rows = [memory(similarity=0.9), memory(similarity=0.8), memory(similarity=0.5)]
     units = [np.array(vector, dtype=np.float32) for vector in ([1, 0], [1, 0], [0, 1])]

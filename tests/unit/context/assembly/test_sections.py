@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context.assembly.candidates import gate_ranked_candidates, rank_candidates
+from context.assembly.candidates import admitted_places, rank_candidates
 from context.assembly.layout import fit_whole_blocks, whole_block
 from context.assembly.packing import IncludedMemories, pack_memories, unused_tokens_warning
 from context.receipts.results import BELOW_MINIMUM_SCORE, EXCLUDED_NEAR_DUPLICATE, KEPT, Section
@@ -280,7 +280,8 @@ def test_gate_admits_the_same_pool_for_the_same_budget_in_any_unit_of_the_model(
 
     def admitted(section_budget: SectionBudget) -> list[object]:
         ranked = rank_candidates(pool, SCORING)
-        return [item.memory["id"] for item in gate_ranked_candidates(ranked, section_budget, overfetch_ratio=1.25)]
+        places = admitted_places([item.memory for item in ranked], section_budget, overfetch_ratio=1.25)
+        return [ranked[place].memory["id"] for place in places]
 
     assert admitted(scaled) == admitted(exact)
     assert len(admitted(exact)) == {-5: 5, 0: 5, 60: 5, 300: 18, 2_000: 79}[tokens]

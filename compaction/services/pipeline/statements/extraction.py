@@ -22,6 +22,7 @@ from compaction.services.pipeline.statements.model import (
 )
 from compaction.services.pipeline.statements.parsing import SPOKEN, ParsedMessage, parse_messages
 from compaction.services.pipeline.statements.prediction import Form, Prediction, predict_sentences, predict_text
+from compaction.services.pipeline.statements.replies import answered_sentence
 from compaction.services.pipeline.statements.sentences import SourceSentence, run_text
 from compaction.services.pipeline.statements.succession import Claim, Outdated, find_outdated
 from compaction.services.sessions.drafts import ASSISTANT_ROLE, INSTRUCTING_ROLES
@@ -30,12 +31,7 @@ from memories.services.time_limits import in_time
 #: A sentence whose worth is below this is not a statement.
 WORTH_MIN = 0.12
 #: By how much the probability that a sentence is understood must be higher in a longer form than in a shorter one.
-FORM_COSTS: Mapping[Form, float] = {
-    Form.ALONE: 0.0,
-    Form.ONE_BEFORE: 0.1,
-    Form.TWO_BEFORE: 0.2,
-    Form.WITH_QUESTION: 0.15,
-}
+FORM_COSTS: Mapping[Form, float] = {Form.ALONE: 0.0, Form.ONE_BEFORE: 0.1, Form.TWO_BEFORE: 0.2}
 #: The number of preceding sentences that each form includes.
 _BEFORE = {Form.ALONE: 0, Form.ONE_BEFORE: 1, Form.TWO_BEFORE: 2}
 #: For each form that a sentence needs, the forms in which it is understood.
@@ -195,13 +191,17 @@ class _Extraction:
     def _run(self, number: int, place: int) -> _Run | None:
         """The sentence in the form that is most probably understood for its length."""
         predicted = self._predictions[number][place]
+        answered = answered_sentence(self._parsed[number - 1], self._parsed[number], place) if number else None
+        costs = FORM_COSTS if answered is None else {**FORM_COSTS, Form.WITH_QUESTION: answered.cost}
         best: tuple[float, _Run] | None = None
-        for form, cost in FORM_COSTS.items():
+        for form, cost in costs.items():
             share = sum(predicted.forms[one] for one in _UNDERSTOOD[form])
             if best is not None and share - cost <= best[0]:
                 continue
-            is_reply = form == Form.WITH_QUESTION
-            run = self._pair(number, place, share) if is_reply else self._own(number, place, form, share)
+            if answered is not None and form == Form.WITH_QUESTION:
+                run = self._pair(number, place, answered.place, share)
+            else:
+                run = self._own(number, place, form, share)
             if run is not None:
                 best = (share - cost, run)
         return best[1] if best else None
@@ -257,24 +257,17 @@ class _Extraction:
         is_same = (sentence.paragraph, sentence.role) == (claimed.paragraph, claimed.role)
         return is_same and self._strengths[number][place] != InstructionStrength.CERTAIN
 
-    def _pair(self, number: int, place: int, share: float) -> _Run | None:
-        """A reply with the question with which another speaker ended, word for word."""
-        if not number:
-            return None
+    def _pair(self, number: int, place: int, answered: int, share: float) -> _Run | None:
+        """A reply with the sentence of another speaker that it answers, word for word."""
         before, read = self._parsed[number - 1], self._parsed[number]
-        question = len(before.sentences) - 1
-        if before.sentences[question].role not in SPOKEN or not filters.is_question(before.sentences[question].text):
-            return None
-        if before.message.speaker == read.message.speaker:
-            return None
-        question_text = before.opened(before.sentences[question].text) or before.sentences[question].text
+        answered_text = before.opened(before.sentences[answered].text) or before.sentences[answered].text
         reply = filters.strip_emoji(self._reply(number, place))
         label = f"{read.message.speaker}: " if read.message.speaker else ""
-        text = f'"{question_text}" – {label}{reply}'
-        if filters.is_unfit(text) or self._strengths[number - 1][question] == InstructionStrength.CERTAIN:
+        text = f'"{answered_text}" – {label}{reply}'
+        if filters.is_unfit(text) or self._strengths[number - 1][answered] == InstructionStrength.CERTAIN:
             return None
-        is_possible = self._is_possible(number, place) or self._is_possible(number - 1, question)
-        is_clear = 1.0 - self._predictions[number - 1][question].forms[Form.NONE]
+        is_possible = self._is_possible(number, place) or self._is_possible(number - 1, answered)
+        is_clear = 1.0 - self._predictions[number - 1][answered].forms[Form.NONE]
         ids = (before.message.id, read.message.id)
         return _Run(text, text, ids, before.message.speaker, share * is_clear, is_possible)
 

@@ -125,7 +125,7 @@ def drop_repeated_day(text: str, day: date | None) -> str:
         return text
     name = date_text(day)
     text = text.replace(f" ({name})", "").replace(f" before {name})", " before)").replace(f" after {name})", " after)")
-    return text.replace(f" {day.year})", ")")
+    return text.replace(f" de {day.year})", ")").replace(f" {day.year})", ")")
 
 
 def _runs(statements: Sequence[Statement]) -> list[str]:

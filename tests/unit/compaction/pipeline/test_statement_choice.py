@@ -68,6 +68,7 @@ def test_text_of_a_person_is_always_chosen_first() -> None:
     [
         ("I ran yesterday (6 May 2026).", "I ran yesterday (6 May)."),
         ("I run today (7 May 2026).", "I run today."),
+        ("Corro mañana (8 de mayo de 2026).", "Corro mañana (8 de mayo)."),
         ("I ran last week (week before 7 May 2026).", "I ran last week (week before)."),
         ("I ran in May.", "I ran in May."),
     ],

@@ -291,7 +291,7 @@ class _Building:
         session = self._session
         warnings = [ContextWarning("unknown_model", text) for text in self._calculator.warnings_for(session.model)]
         if session.pressure >= self._conversation.policy.warning_threshold:
-            detail = f"The context needs {session.pressure:.0%} of the session's window: compaction does not keep up."
+            detail = f"The context needs {session.pressure:.0%} of the session's window."
             warnings.append(ContextWarning("pressure_high", detail))
         if session.current is not None and (text := generation_warning(session.current.generation)):
             warnings.append(ContextWarning("summary_degrades", text))

@@ -105,10 +105,10 @@ def test_preview_of_an_empty_tenant_leads_to_the_memories(client: Client, tenant
 
 def test_preview_without_a_question_offers_recent_queries(client: Client, tenant: Tenant, api: Any) -> None:
     make_bakery_memories(tenant)
-    assert "Recent questions" not in text_of(client.get(page("context-preview", tenant)))
+    assert "Recent queries" not in text_of(client.get(page("context-preview", tenant)))
     api.post("/api/v1/context", {"query": QUESTION, "partition": "agent=service"}, format="json")
     text = text_of(client.get(page("context-preview", tenant)))
-    assert "Recent questions" in text
+    assert "Recent queries" in text
     assert "partition=agent%3Dservice" in text
 
 

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from memories.models import Tenant
 from tests.console_pages import ConsolePage
 from tests.e2e.console import NARROW
-from tests.e2e.memory_platform.test_accessible import faults_of
+from tests.e2e.memory_platform.test_accessible import AXE, faults_of
 from tests.users import PASSWORD
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -24,6 +24,7 @@ def faults(console: Page, *addresses: str) -> list[str]:
 
 
 def test_two_factor_sign_in_is_set_up_and_used(console: Page, acme: Tenant) -> None:
+    console.add_init_script(AXE)
     assert faults(console, "/account", "/account/second-factor") == []
     console.set_viewport_size(NARROW)
     console.goto("/account/second-factor")

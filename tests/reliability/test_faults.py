@@ -9,7 +9,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from http.client import HTTPConnection, HTTPMessage
 from pathlib import Path
@@ -89,10 +89,10 @@ def key(running: Start) -> str:
 def ask(start: Start, key: str, method: str, path: str, body: object = None) -> tuple[int, HTTPMessage, Any]:
     connection = HTTPConnection("127.0.0.1", start.port, timeout=60)
     headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
-    connection.request(method, f"/api/v1/{path}", None if body is None else json.dumps(body), headers)
-    response = connection.getresponse()
-    answer = json.loads(response.read())
-    connection.close()
+    with closing(connection):
+        connection.request(method, f"/api/v1/{path}", None if body is None else json.dumps(body), headers)
+        response = connection.getresponse()
+        answer = json.loads(response.read())
     return response.status, response.headers, answer
 
 

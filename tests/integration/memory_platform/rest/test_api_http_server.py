@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -45,10 +45,10 @@ class Server:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         given = {"Content-Type": "application/json", **({"X-API-Key": self.key} if self.key else {}), **(headers or {})}
         data = body if isinstance(body, bytes) or hasattr(body, "__next__") or body is None else json.dumps(body)
-        connection.request(method, path, data, given, encode_chunked=hasattr(body, "__next__"))
-        response = connection.getresponse()
-        content = response.read()
-        connection.close()
+        with closing(connection):
+            connection.request(method, path, data, given, encode_chunked=hasattr(body, "__next__"))
+            response = connection.getresponse()
+            content = response.read()
         return response, json.loads(content) if content else None
 
     def raw(self, text: bytes) -> bytes:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
 from pathlib import Path
 from typing import Any
@@ -136,12 +136,10 @@ class Proxy(Server):
     def send(
         self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
     ) -> tuple[HTTPResponse, bytes]:
-        connection = self.connection()
-        connection.request(method, path, body, {"Content-Type": "application/json", **(headers or {})})
-        response = connection.getresponse()
-        content = response.read()
-        connection.close()
-        return response, content
+        with closing(self.connection()) as connection:
+            connection.request(method, path, body, {"Content-Type": "application/json", **(headers or {})})
+            response = connection.getresponse()
+            return response, response.read()
 
 
 @contextmanager

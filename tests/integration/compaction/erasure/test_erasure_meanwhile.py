@@ -191,13 +191,15 @@ def test_responses_and_acts_of_the_time_of_the_erasure_go_too(tenant: Tenant) ->
     def write() -> None:
         post("memories", {"content": f"Short {CANARY}.", "partition": PERSON})
         post(f"sessions/{session['id']}/messages", {"messages": [user(f"Message {CANARY}.")]})
+
+    def act() -> None:
         with tenant_scope(tenant.pk):
             change = ChangedValue("x", "partition", PERSON, "")
             record_audit("x", "x", ["x"], tenant_id=tenant.pk, changes=[change], by=TESTER, now=now)
 
-    write_once = once(write)
-    # after the stored responses and acts were chosen
-    erase(tenant, lambda at: write_once() if at.step == "receipts" else None, partition=PERSON)
+    # after the stored responses, and later the acts, were chosen
+    at_steps = {"receipts": once(write), "memories": once(act)}
+    erase(tenant, lambda at: at_steps.get(at.step, int)(), partition=PERSON)
     assert places_with(CANARY) == set()
 
 

@@ -27,8 +27,8 @@ def answered_sentence(before: ParsedMessage, reply: ParsedMessage, place: int) -
     """Return the sentence of the preceding message that sentence `place` of the reply answers; None without one.
 
     It is the question with which the message ends. Only the first sentence of a reply answers an earlier question of
-    the message or, if there is none, its last sentence, unless that is an option of the assistant. Nobody answers a
-    system message.
+    the message or, if there is none, its last sentence, unless that is an option of the assistant. A system message is
+    never answered.
     """
     if before.message.speaker == reply.message.speaker or before.message.role in INSTRUCTING_ROLES:
         return None

@@ -25,18 +25,11 @@ from compaction.sessions.trimming import (
     trim_turns_to_budget,
 )
 from context.assembly.orchestrator import StepTimer, assemble_context
-from context.assembly.sources import KEY_ACTOR, ContextCaller
+from context.assembly.sources import ContextCaller
 from context.models import BudgetProfile
 from context.profiles.budget_profiles import budget_profile_for
 from context.profiles.token_counters import budget_calculator
-from context.receipts.results import (
-    Anchor,
-    AssembledContext,
-    Block,
-    ContextBudget,
-    ContextRequest,
-    ContextWarning,
-)
+from context.receipts.results import Anchor, AssembledContext, Block, ContextBudget, ContextRequest, ContextWarning
 from context.services.assembly.model_catalog import family_of
 from context.services.profiles.compaction_policy import CompactionPolicy
 from memories.tenancy.audit import Actor
@@ -75,29 +68,17 @@ class SessionConversation:
     last_user_text: str
 
 
-@dataclass(frozen=True)
-class SessionContextCaller:
-    """Who requests the context of which session, and when; `reach` is the partition that the caller may read."""
-
-    tenant_id: UUID
-    session_id: UUID
-    reach: str
-    actor: Actor
-    now: datetime
-
-
-def read_session_conversation(request: ContextRequest, caller: SessionContextCaller) -> SessionConversation:
+def read_session_conversation(session_id: UUID, request: ContextRequest, caller: ContextCaller) -> SessionConversation:
     """Read the session in one scope, for a context of the requested size, by default the session's window.
 
     Raises `NotFound`, or `InvalidInput` for an unknown profile.
     """
     tenant_id = caller.tenant_id
-    find = partial(find_session, tenant_id=tenant_id, session_id=caller.session_id, reach=caller.reach)
-    caller_key = caller.actor.id if caller.actor.kind == KEY_ACTOR else None
+    find = partial(find_session, tenant_id=tenant_id, session_id=session_id, reach=caller.reach)
     with tenant_scope(tenant_id):
         session = find()
         path, name = session.partition_path, request.budget_profile
-        profile = budget_profile_for(tenant_id, api_key_id=caller_key, partition_path=path, name=name)
+        profile = budget_profile_for(tenant_id, api_key_id=caller.api_key_id, partition_path=path, name=name)
         policy = budget_profile_for(tenant_id, api_key_id=session.created_by_key_id, partition_path=path)
         messages = Message.objects.for_tenant(tenant_id).of_session(session.pk)
         for _ in range(READS_MAX):
@@ -129,10 +110,10 @@ def build_session_context(
     session is over its policy's emergency threshold, `compact` shrinks it before, unless this is a preview. Raises
     `NotFound`, or `InvalidInput` for an impossible request, such as a budget below the directive.
     """
-    timer, caller = StepTimer(), SessionContextCaller(tenant_id, session_id, reach, actor, now)
+    timer, caller = StepTimer(), ContextCaller(tenant_id, actor, now, reach)
     with timer.step("total"):
         with timer.step("read"):
-            conversation = read_session_conversation(request, caller)
+            conversation = read_session_conversation(session_id, request, caller)
         warnings: list[ContextWarning] = []
         session, policy = conversation.session, conversation.policy
         building = _Building(request, conversation, caller)  # refuses an impossible budget before it compacts
@@ -140,15 +121,13 @@ def build_session_context(
             with timer.step("compact"):
                 logger.warning("emergency compaction of session %s at pressure %.2f", session.pk, session.pressure)
                 warnings += compact(session, policy, now)
-                building = _Building(request, read_session_conversation(request, caller), caller)
+                building = _Building(request, read_session_conversation(session_id, request, caller), caller)
         context = building.build(timer)
     return replace(context, warnings=[*warnings, *context.warnings], timings=timer.milliseconds)
 
 
 class _Building:
-    def __init__(
-        self, request: ContextRequest, conversation: SessionConversation, caller: SessionContextCaller
-    ) -> None:
+    def __init__(self, request: ContextRequest, conversation: SessionConversation, caller: ContextCaller) -> None:
         self._request, self._conversation, self._caller = request, conversation, caller
         self._session = conversation.session
         self._messages = Message.objects.for_tenant(caller.tenant_id)
@@ -274,9 +253,7 @@ class _Building:
             session_id=session.pk,
             already_shown=[*map(UUID, in_summary), *(_journalled(session) if has_summary else ())],
         )
-        return assemble_context(
-            context_request, ContextCaller(caller.tenant_id, caller.actor, caller.now, caller.reach)
-        )
+        return assemble_context(context_request, caller)
 
     def _summary(self) -> ContextTurn | None:
         row, current = self._conversation.summary, self._session.current

@@ -11,7 +11,8 @@ from rest_framework.test import APIClient
 from compaction.models import Compaction, Run, Session
 from compaction.pipeline import drafting, orchestrator, session_rows
 from compaction.services.sessions.turns import SessionTurn
-from compaction.sessions.context import SessionContextCaller, read_session_conversation
+from compaction.sessions.context import read_session_conversation
+from context.assembly.sources import ContextCaller
 from context.receipts.results import ContextRequest
 from memories.models import Tenant
 from memories.tenancy.scopes import tenant_scope
@@ -206,8 +207,8 @@ def test_context_read_while_the_session_is_compacted_shows_before_or_after(
 
     monkeypatch.setattr(session_rows, "outlines_to_turns", in_between)
     assert run.session_id
-    caller = SessionContextCaller(tenant.pk, run.session_id, "", TESTER, timezone.now())
-    read = read_session_conversation(ContextRequest(), caller)
+    caller = ContextCaller(tenant.pk, TESTER, timezone.now())
+    read = read_session_conversation(run.session_id, ContextRequest(), caller)
     assert not left
     assert read.session.current is not None
     assert read.summary is not None
